@@ -1,0 +1,7 @@
+// pycobre._native: one binder per subject, each in its own file.
+#include "module.hpp"
+
+NB_MODULE(_native, m) {
+    bind_shm(m);
+    bind_stage(m);
+}

@@ -1,0 +1,5 @@
+#pragma once
+#include <nanobind/nanobind.h>
+
+void bind_shm(nanobind::module_ &m);    // shm_bind.cpp: collectives over shared memory
+void bind_stage(nanobind::module_ &m);  // stage_bind.cpp: batches of stage problems on HiGHS

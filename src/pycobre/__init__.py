@@ -1,0 +1,5 @@
+"""pycobre: hydrothermal planning under uncertainty by SDDP, the same bits on every number of ranks."""
+
+from importlib.metadata import version as _version
+
+__version__ = _version("pycobre")

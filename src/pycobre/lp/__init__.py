@@ -1,0 +1,1 @@
+"""Filled by the room's own commits."""

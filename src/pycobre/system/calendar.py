@@ -1,0 +1,58 @@
+"""Stages and blocks of a study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+DAYS_PER_YEAR = 365.25
+"""Days of the year that annual discount rates refer to (as Cobre 0.18 discounts)."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Hours of a stage with the same demand level."""
+
+    id: int
+    name: str
+    hours: float
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One decision period.
+
+    Attributes
+    ----------
+    id
+        The case's number of the stage.
+    start_date, end_date
+        First day, and the day after the last.
+    season_id
+        Season of the year, or ``None``.
+    blocks
+        Parallel blocks, ascending by id.
+    num_openings
+        How many noise realisations the stage has in the tree.
+    annual_discount_rate
+        Rate at which costs of the following stages are discounted over this stage.
+    """
+
+    id: int
+    start_date: date
+    end_date: date
+    season_id: int | None
+    blocks: tuple[Block, ...]
+    num_openings: int
+    annual_discount_rate: float
+
+    @property
+    def hours(self) -> float:
+        """Hours of all blocks."""
+        return sum(block.hours for block in self.blocks)
+
+    @property
+    def discount_factor(self) -> float:
+        """What a cost of one in the next stage is worth in this one."""
+        days = (self.end_date - self.start_date).days
+        return float((1.0 + self.annual_discount_rate) ** (-days / DAYS_PER_YEAR))

@@ -1,0 +1,136 @@
+"""Buses, lines, thermal and hydro plants, as frozen records with units in the names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DeficitSegment:
+    """A slice of demand that may stay unserved, at a cost.
+
+    Attributes
+    ----------
+    depth_mw
+        Width of the slice; ``math.inf`` for the last one.
+    cost_per_mwh
+        What a MWh of it costs.
+    """
+
+    depth_mw: float
+    cost_per_mwh: float
+
+
+@dataclass(frozen=True)
+class Bus:
+    """A place where generation, exchange and demand balance in every block."""
+
+    id: int
+    name: str
+    deficit_segments: tuple[DeficitSegment, ...]
+    excess_cost_per_mwh: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """A link between two buses; what is sent arrives reduced by the losses.
+
+    ``direct_max_mw`` and ``reverse_max_mw`` limit what is *sent*, from source to target and back;
+    ``losses_fraction`` of it (0 to below 1) never arrives.
+    """
+
+    id: int
+    name: str
+    source_bus_id: int
+    target_bus_id: int
+    direct_max_mw: float
+    reverse_max_mw: float
+    losses_fraction: float
+    exchange_cost_per_mwh: float
+
+
+@dataclass(frozen=True)
+class Thermal:
+    """A thermal plant with a linear cost."""
+
+    id: int
+    name: str
+    bus_id: int
+    generation_min_mw: float
+    generation_max_mw: float
+    cost_per_mwh: float
+
+
+@dataclass(frozen=True)
+class ConstantProductivity:
+    """Generation proportional to turbined flow."""
+
+    mw_per_m3s: float
+
+
+@dataclass(frozen=True)
+class ProductionPlane:
+    """One plane of a production function: an upper limit on generation in a block.
+
+    generation <= constant_mw + mw_per_hm3 · (mean storage) + mw_per_m3s · turbined
+    + mw_per_spilled_m3s · spilled, where the mean storage is half the sum of the stage's
+    incoming and final storage.
+    """
+
+    constant_mw: float
+    mw_per_hm3: float
+    mw_per_m3s: float
+    mw_per_spilled_m3s: float
+
+
+@dataclass(frozen=True)
+class ProductionPlanes:
+    """Generation below every one of these planes (FPHA)."""
+
+    planes: tuple[ProductionPlane, ...]
+
+
+ProductionModel = ConstantProductivity | ProductionPlanes
+
+
+@dataclass(frozen=True)
+class HydroPenalties:
+    """What a hydro plant pays for using water badly or missing a soft limit.
+
+    Costs of flows are per m³/s and hour, of storage per hm³, of generation per MWh.
+    """
+
+    spillage_cost_per_m3s_h: float
+    turbined_cost_per_m3s_h: float
+    storage_below_cost_per_hm3: float
+    turbined_below_cost_per_m3s_h: float
+    outflow_below_cost_per_m3s_h: float
+    outflow_above_cost_per_m3s_h: float
+    generation_below_cost_per_mwh: float
+    inflow_nonnegativity_cost_per_m3s_h: float
+
+
+@dataclass(frozen=True)
+class Hydro:
+    """A hydro plant with its reservoir.
+
+    Upper limits may be ``math.inf`` (outflow). Lower limits of storage, outflow, turbined flow and
+    generation, and the upper limit of outflow, are soft: missing them costs what ``penalties`` says.
+    ``production`` holds one model a stage, in the order of :attr:`System.stages`.
+    """
+
+    id: int
+    name: str
+    bus_id: int
+    downstream_id: int | None
+    storage_min_hm3: float
+    storage_max_hm3: float
+    storage_initial_hm3: float
+    outflow_min_m3s: float
+    outflow_max_m3s: float
+    turbined_min_m3s: float
+    turbined_max_m3s: float
+    generation_min_mw: float
+    generation_max_mw: float
+    production: tuple[ProductionModel, ...]
+    penalties: HydroPenalties

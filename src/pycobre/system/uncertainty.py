@@ -1,0 +1,86 @@
+"""What is known of inflows and demands: statistics per stage, as arrays in the system's order.
+
+H hydros, B buses, T stages, K blocks (the most of any stage), P the highest autoregressive order,
+D noise dimensions: all hydros, then the buses whose demand is random, each ascending by id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class InflowStatistics:
+    """Seasonal statistics and autoregressive model of the incremental inflows.
+
+    Attributes
+    ----------
+    mean_m3s, std_m3s : (H, T)
+        Mean and standard deviation of each stage.
+    coefficients : (H, T, P)
+        Standardised autoregressive coefficients, lag 1 first, zero beyond a plant's own order.
+    lag_mean_m3s, lag_std_m3s : (H, T, P)
+        Mean and standard deviation of the period that each lag reaches; anything where the
+        coefficient is zero.
+    past_m3s : (H, P)
+        Observed inflow of the P periods before the first stage, the latest first.
+    nonnegativity
+        ``none``: inflows may be negative; ``penalty``: missing water may be bought at
+        ``inflow_nonnegativity_cost_per_m3s_h``.
+    """
+
+    mean_m3s: FloatArray
+    std_m3s: FloatArray
+    coefficients: FloatArray
+    lag_mean_m3s: FloatArray
+    lag_std_m3s: FloatArray
+    past_m3s: FloatArray
+    nonnegativity: str
+
+    @property
+    def order(self) -> int:
+        """The highest autoregressive order P of any plant."""
+        return int(self.coefficients.shape[2])
+
+
+@dataclass(frozen=True, eq=False)
+class LoadStatistics:
+    """Demand of the buses.
+
+    Attributes
+    ----------
+    mean_mw, std_mw : (B, T)
+        Mean and standard deviation of each stage.
+    block_factor : (B, T, K)
+        Demand of a block over the stage's; one where the case says nothing.
+    """
+
+    mean_mw: FloatArray
+    std_mw: FloatArray
+    block_factor: FloatArray
+
+    @property
+    def random_buses(self) -> tuple[int, ...]:
+        """Positions of the buses whose demand is random in some stage."""
+        return tuple(int(b) for b in np.flatnonzero((self.std_mw > 0).any(axis=1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Correlation:
+    """Spatial correlation of the noise.
+
+    Attributes
+    ----------
+    profiles : each (D, D)
+        Correlation matrices.
+    profile_of_stage : (T,)
+        Which profile holds in which stage.
+    """
+
+    profiles: tuple[FloatArray, ...]
+    profile_of_stage: tuple[int, ...]
