@@ -1,3 +1,133 @@
-#include "module.hpp"
+// pycobre._native.StageProblem: arrays in, arrays out, GIL released while solving.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
-void bind_stage(nanobind::module_ &) {}
+#include <stdexcept>
+
+#include "module.hpp"
+#include "stage_problem.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+template <class T, int N>
+using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T, int N>
+using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+using Sparse = std::tuple<In<int, 1>, In<int, 1>, In<double, 1>>;
+using FailureTuple = std::tuple<int, int, int>;
+
+template <class T> std::vector<T> vector_of(const In<T, 1> &array) {
+    return {array.data(), array.data() + array.size()};
+}
+
+Triplets triplets_of(const Sparse &sparse) {
+    return {vector_of(std::get<0>(sparse)), vector_of(std::get<1>(sparse)), vector_of(std::get<2>(sparse))};
+}
+
+void require(bool holds, const char *what) {
+    if (!holds) throw std::invalid_argument(std::string("StageProblem: wrong shape of ") + what);
+}
+
+FailureTuple tuple_of(const Failure &failure) { return {failure.unit, failure.opening, failure.status}; }
+
+}  // namespace
+
+void bind_stage(nb::module_ &m) {
+    nb::class_<StageProblem>(m, "StageProblem")
+        .def(
+            "__init__",
+            [](StageProblem *self, In<double, 1> cost, In<double, 1> column_lower, In<double, 1> column_upper,
+               In<double, 1> row_lower, In<double, 1> row_upper, In<int, 1> start, In<int, 1> index,
+               In<double, 1> value, Sparse row_state, Sparse row_noise, In<int, 1> state_columns,
+               In<double, 1> carried_constant, Sparse carried_state, Sparse carried_noise, int states_in,
+               int noises, int future_column, double cost_scale, int threads, Options options,
+               std::vector<Options> ladder) {
+                StageData data{vector_of(cost), vector_of(column_lower), vector_of(column_upper),
+                               vector_of(row_lower), vector_of(row_upper), vector_of(value), vector_of(start),
+                               vector_of(index), triplets_of(row_state), triplets_of(row_noise),
+                               vector_of(state_columns), vector_of(carried_constant),
+                               triplets_of(carried_state), triplets_of(carried_noise), states_in, noises,
+                               future_column, cost_scale};
+                new (self) StageProblem(std::move(data), threads, std::move(options), std::move(ladder));
+            },
+            nb::arg("cost"), nb::arg("column_lower"), nb::arg("column_upper"), nb::arg("row_lower"),
+            nb::arg("row_upper"), nb::arg("start"), nb::arg("index"), nb::arg("value"), nb::arg("row_state"),
+            nb::arg("row_noise"), nb::arg("state_columns"), nb::arg("carried_constant"),
+            nb::arg("carried_state"), nb::arg("carried_noise"), nb::arg("states_in"), nb::arg("noises"),
+            nb::arg("future_column"), nb::arg("cost_scale"), nb::arg("threads"), nb::arg("options"),
+            nb::arg("ladder"))
+        .def("add_cuts",
+             [](StageProblem &self, In<double, 1> intercepts, In<double, 2> slopes) {
+                 require(self.data().future_column >= 0, "cuts: a last stage takes none");
+                 require(slopes.shape(0) == intercepts.size(), "slopes");
+                 require(static_cast<int>(slopes.shape(1)) == self.data().states_out(), "slopes");
+                 self.add_cuts(static_cast<int>(intercepts.size()), intercepts.data(), slopes.data());
+             })
+        .def("expectation",
+             [](StageProblem &self, In<double, 2> states, In<double, 2> noises, In<double, 1> probabilities,
+                In<int8_t, 2> bases, Out<double, 1> values, Out<double, 2> slopes, Out<int8_t, 2> bases_out) {
+                 const size_t units = states.shape(0);
+                 const int length = self.data().columns() + self.total_rows();
+                 require(static_cast<int>(states.shape(1)) == self.data().states_in, "states");
+                 require(static_cast<int>(noises.shape(1)) == self.data().noises, "noises");
+                 require(probabilities.size() == noises.shape(0), "probabilities");
+                 require(bases.shape(0) == units && static_cast<int>(bases.shape(1)) <= length, "bases");
+                 require(values.size() == units && slopes.shape(0) == units, "values or slopes");
+                 require(slopes.shape(1) == states.shape(1), "slopes");
+                 require(bases_out.shape(0) == units && static_cast<int>(bases_out.shape(1)) == length,
+                         "bases_out");
+                 nb::gil_scoped_release nogil;
+                 return tuple_of(self.expectation(
+                     static_cast<int>(units), states.data(), static_cast<int>(noises.shape(0)), noises.data(),
+                     probabilities.data(), bases.data(), static_cast<int>(bases.shape(1)), values.data(),
+                     slopes.data(), bases_out.data()));
+             })
+        .def("dispatch",
+             [](StageProblem &self, In<double, 2> states, In<double, 2> noises, In<int8_t, 2> bases,
+                Out<double, 1> objectives, Out<double, 1> futures, Out<double, 2> next_states,
+                Out<double, 2> primal, Out<double, 2> row_dual) {
+                 const size_t units = states.shape(0);
+                 const StageData &data = self.data();
+                 require(static_cast<int>(states.shape(1)) == data.states_in, "states");
+                 require(noises.shape(0) == units && static_cast<int>(noises.shape(1)) == data.noises, "noises");
+                 require(bases.shape(0) == units &&
+                             static_cast<int>(bases.shape(1)) <= data.columns() + self.total_rows(), "bases");
+                 require(objectives.size() == units && futures.size() == units, "objectives or futures");
+                 require(next_states.shape(0) == units &&
+                             static_cast<int>(next_states.shape(1)) == data.states_out(), "next_states");
+                 // An array of no rows says that the caller does not want it.
+                 const bool full = primal.shape(0) > 0;
+                 require(!full || (primal.shape(0) == units &&
+                                   static_cast<int>(primal.shape(1)) == data.columns() &&
+                                   row_dual.shape(0) == units &&
+                                   static_cast<int>(row_dual.shape(1)) == data.rows()), "primal or row_dual");
+                 nb::gil_scoped_release nogil;
+                 return tuple_of(self.dispatch(static_cast<int>(units), states.data(), noises.data(),
+                                               bases.data(), static_cast<int>(bases.shape(1)),
+                                               objectives.data(), futures.data(), next_states.data(),
+                                               full ? primal.data() : nullptr,
+                                               full ? row_dual.data() : nullptr));
+             })
+        .def("explain",
+             [](StageProblem &self, In<double, 1> state, In<double, 1> noise,
+                const std::vector<std::string> &row_names, const std::vector<std::string> &column_names,
+                const std::string &path) {
+                 require(static_cast<int>(state.size()) == self.data().states_in, "state");
+                 require(static_cast<int>(noise.size()) == self.data().noises, "noise");
+                 require(static_cast<int>(row_names.size()) == self.data().rows(), "row_names");
+                 require(static_cast<int>(column_names.size()) == self.data().columns(), "column_names");
+                 std::vector<int> rows, columns;
+                 std::string trouble = self.explain(state.data(), noise.data(), row_names, column_names, path,
+                                                    rows, columns);
+                 return std::make_tuple(trouble, rows, columns);
+             })
+        .def_prop_ro("basis_length", [](StageProblem &self) { return self.data().columns() + self.total_rows(); })
+        .def_prop_ro("solves", &StageProblem::solves)
+        .def_prop_ro("pivots", &StageProblem::pivots)
+        .def_prop_ro("recoveries", &StageProblem::recoveries);
+}

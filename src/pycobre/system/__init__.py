@@ -16,5 +16,6 @@ from pycobre.system.network import System as System
 from pycobre.system.network import ThermalOverride as ThermalOverride
 from pycobre.system.network import hm3_per_m3s as hm3_per_m3s
 from pycobre.system.uncertainty import Correlation as Correlation
+from pycobre.system.uncertainty import InflowRecursion as InflowRecursion
 from pycobre.system.uncertainty import InflowStatistics as InflowStatistics
 from pycobre.system.uncertainty import LoadStatistics as LoadStatistics

@@ -49,6 +49,30 @@ class InflowStatistics:
 
 
 @dataclass(frozen=True, eq=False)
+class InflowRecursion:
+    """Inflow of a stage as an affine function of past inflows and noise.
+
+    inflow = constant + Σ_l lag[l] · (inflow l periods ago) + noise_scale · ω
+
+    Attributes
+    ----------
+    constant_m3s, noise_scale_m3s : (H, T)
+    lag : (H, T, P)
+        In the inflows' own units (dimensionless).
+    """
+
+    constant_m3s: FloatArray
+    lag: FloatArray
+    noise_scale_m3s: FloatArray
+
+    @property
+    def orders(self) -> tuple[int, ...]:
+        """Number of lags that each hydro needs in any stage."""
+        used = (self.lag != 0.0).any(axis=1)
+        return tuple(int(np.flatnonzero(row)[-1]) + 1 if row.any() else 0 for row in used)
+
+
+@dataclass(frozen=True, eq=False)
 class LoadStatistics:
     """Demand of the buses.
 

@@ -1,0 +1,101 @@
+// StageProblem: batches of right-hand sides over threads, folded in the order of openings.
+#include "stage_problem.hpp"
+
+#include <algorithm>
+#include <thread>
+
+StageProblem::StageProblem(StageData data, int threads, Options options, std::vector<Options> ladder)
+    : data_(std::move(data)), options_(std::move(options)), ladder_(std::move(ladder)) {
+    for (int i = 0; i < std::max(1, threads); ++i) workers_.push_back(new Worker(data_, options_));
+}
+
+StageProblem::~StageProblem() {
+    for (Worker *worker : workers_) delete worker;
+}
+
+void StageProblem::add_cuts(int count, const double *intercepts, const double *slopes) {
+    intercepts_.insert(intercepts_.end(), intercepts, intercepts + count);
+    slopes_.insert(slopes_.end(), slopes, slopes + static_cast<size_t>(count) * data_.states_out());
+    for (Worker *worker : workers_) worker->add_cuts(count, intercepts, slopes);
+}
+
+// Runs job(worker, unit) for every unit; a unit's result does not depend on which worker takes it.
+// Of several failures the one of the lowest unit is returned, on any number of threads.
+template <class Job> Failure StageProblem::over_units(int units, Job job) {
+    const int crew = std::min<int>(units, static_cast<int>(workers_.size()));
+    std::vector<Failure> failures(std::max(crew, 1));
+    auto work = [&](int member) {
+        for (int unit = member; unit < units; unit += crew) {
+            failures[member] = job(*workers_[member], unit);
+            if (failures[member].unit >= 0) return;
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int member = 1; member < crew; ++member) threads.emplace_back(work, member);
+    if (crew > 0) work(0);
+    for (std::thread &thread : threads) thread.join();
+    Failure first;
+    for (const Failure &failure : failures)
+        if (failure.unit >= 0 && (first.unit < 0 || failure.unit < first.unit)) first = failure;
+    return first;
+}
+
+Failure StageProblem::expectation(int units, const double *states, int openings, const double *noises,
+                                  const double *probabilities, const int8_t *bases, int basis_length,
+                                  double *values, double *slopes, int8_t *bases_out) {
+    const size_t width = data_.states_in, length = data_.columns() + total_rows();
+    return over_units(units, [&](Worker &worker, int unit) -> Failure {
+        const double *state = states + unit * width;
+        double *slope = slopes + unit * width;
+        double value = 0.0;
+        std::fill(slope, slope + width, 0.0);
+        worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
+        for (int opening = 0; opening < openings; ++opening) {
+            if (!worker.solve(state, noises + static_cast<size_t>(opening) * data_.noises, ladder_))
+                return {unit, opening, worker.status};
+            value += probabilities[opening] * worker.dual_objective;
+            worker.add_slope(probabilities[opening], slope);
+            if (opening == 0) worker.basis(bases_out + unit * length);
+        }
+        values[unit] = value;
+        return {};
+    });
+}
+
+Failure StageProblem::dispatch(int units, const double *states, const double *noises, const int8_t *bases,
+                               int basis_length, double *objectives, double *futures, double *next_states,
+                               double *primal, double *row_dual) {
+    const size_t columns = data_.columns(), rows = data_.rows();
+    return over_units(units, [&](Worker &worker, int unit) -> Failure {
+        worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
+        if (!worker.solve(states + static_cast<size_t>(unit) * data_.states_in,
+                          noises + static_cast<size_t>(unit) * data_.noises, ladder_))
+            return {unit, 0, worker.status};
+        objectives[unit] = worker.objective;
+        futures[unit] = data_.future_column >= 0 ? worker.x[data_.future_column] : 0.0;
+        worker.next_state(next_states + static_cast<size_t>(unit) * data_.states_out());
+        if (primal) std::copy(worker.x.begin(), worker.x.end(), primal + unit * columns);
+        if (row_dual)
+            for (size_t i = 0; i < rows; ++i) row_dual[unit * rows + i] = worker.row_dual[i] * data_.cost_scale;
+        return {};
+    });
+}
+
+std::vector<int64_t> StageProblem::recoveries() const {
+    std::vector<int64_t> total(ladder_.size(), 0);
+    for (const Worker *worker : workers_)
+        for (size_t step = 0; step < worker->recoveries.size(); ++step) total[step] += worker->recoveries[step];
+    return total;
+}
+
+int64_t StageProblem::solves() const {
+    int64_t total = 0;
+    for (const Worker *worker : workers_) total += worker->solves;
+    return total;
+}
+
+int64_t StageProblem::pivots() const {
+    int64_t total = 0;
+    for (const Worker *worker : workers_) total += worker->pivots;
+    return total;
+}

@@ -1,0 +1,114 @@
+// One stage problem on HiGHS, solved for batches of (incoming state, noise) pairs.
+//
+//   min c·x + θ    row_lower + T·s + N·ω <= A x <= row_upper + T·s + N·ω
+//                  θ - β_decided·x_state >= α + β_carried·(k0 + K·s + L·ω)      one row a cut
+//
+// The incoming state s and the noise ω move bounds only. A unit of work (one trial point with all its
+// openings, or one dispatch) begins with clearSolver and a start basis that the caller gives, so its
+// result is a function of the problem, the cuts, that basis and its own right-hand sides: never of what
+// the worker solved before.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Sparse matrix by rows of (row, column, value), in the order in which sums run.
+struct Triplets {
+    std::vector<int> row, column;
+    std::vector<double> value;
+};
+
+struct StageData {
+    std::vector<double> cost, column_lower, column_upper, row_lower, row_upper, value;
+    std::vector<int> start, index;           // A by columns
+    Triplets row_state, row_noise;           // T, N
+    std::vector<int> state_columns;          // the decided part of the outgoing state
+    std::vector<double> carried_constant;    // k0
+    Triplets carried_state, carried_noise;   // K, L
+    int states_in = 0, noises = 0;
+    int future_column = -1;                  // θ, or -1 in a last stage
+    double cost_scale = 1.0;                 // costs are divided by it inside HiGHS
+    int columns() const { return static_cast<int>(cost.size()); }
+    int rows() const { return static_cast<int>(row_lower.size()); }
+    int decided() const { return static_cast<int>(state_columns.size()); }
+    int carried() const { return static_cast<int>(carried_constant.size()); }
+    int states_out() const { return decided() + carried(); }
+};
+
+using Option = std::pair<std::string, std::string>;  // a HiGHS option and its value as text
+using Options = std::vector<Option>;
+
+struct Failure {
+    int unit = -1, opening = -1, status = 0;
+};
+
+// A HiGHS instance and the buffers of one thread.
+class Worker {
+  public:
+    Worker(const StageData &data, const Options &options);
+    ~Worker();
+    Worker(const Worker &) = delete;
+    Worker &operator=(const Worker &) = delete;
+
+    void add_cuts(int count, const double *intercepts, const double *slopes);
+    void begin(const int8_t *basis, int length);  // clearSolver, then the start basis (length 0: slacks)
+    // Solves for one right-hand side, climbing `ladder` if need be; false when nothing helped.
+    bool solve(const double *state, const double *noise, const std::vector<Options> &ladder);
+    void add_slope(double weight, double *slope) const;  // weight · d(objective)/d(state), unscaled
+    void next_state(double *out) const;  // after solve
+    void basis(int8_t *out) const;
+
+    std::vector<double> x, column_dual, row_value, row_dual;
+    double objective = 0.0, dual_objective = 0.0;  // unscaled
+    int status = 0;
+    std::vector<int64_t> recoveries;  // by step of the ladder
+    int64_t solves = 0, pivots = 0;
+    void *highs = nullptr;
+    int total_rows() const { return data_.rows() + cuts_; }
+
+  private:
+    void move_bounds(const double *state, const double *noise);
+    bool run_and_check();
+    const StageData &data_;
+    Options options_;
+    int cuts_ = 0;
+    std::vector<double> cut_intercept_, cut_carried_;  // scaled; (cuts), (cuts, carried)
+    std::vector<int> moving_rows_;
+    std::vector<double> moving_lower_, moving_upper_, shift_, lower_now_, upper_now_;
+    mutable std::vector<double> carried_, carried_weight_;
+    mutable std::vector<int> column_status_, row_status_;
+};
+
+class StageProblem {
+  public:
+    StageProblem(StageData data, int threads, Options options, std::vector<Options> ladder);
+    ~StageProblem();
+    void add_cuts(int count, const double *intercepts, const double *slopes);
+    // Mean over openings of the optimal value and of its slope, for each of `units` trial points.
+    Failure expectation(int units, const double *states, int openings, const double *noises,
+                        const double *probabilities, const int8_t *bases, int basis_length, double *values,
+                        double *slopes, int8_t *bases_out);
+    // Optimal dispatch of each of `units` pairs of state and noise.
+    Failure dispatch(int units, const double *states, const double *noises, const int8_t *bases,
+                     int basis_length, double *objectives, double *futures, double *next_states,
+                     double *primal, double *row_dual);
+    // Writes the problem of one right-hand side as MPS with names, and finds rows and columns in conflict.
+    std::string explain(const double *state, const double *noise, const std::vector<std::string> &row_names,
+                        const std::vector<std::string> &column_names, const std::string &path,
+                        std::vector<int> &conflict_rows, std::vector<int> &conflict_columns);
+
+    const StageData &data() const { return data_; }
+    int total_rows() const { return data_.rows() + static_cast<int>(intercepts_.size()); }
+    std::vector<int64_t> recoveries() const;
+    int64_t solves() const;
+    int64_t pivots() const;
+
+  private:
+    template <class Job> Failure over_units(int units, Job job);
+    StageData data_;
+    Options options_;
+    std::vector<Options> ladder_;
+    std::vector<Worker *> workers_;
+    std::vector<double> intercepts_, slopes_;
+};

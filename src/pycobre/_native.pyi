@@ -1,0 +1,76 @@
+"""What the native module offers; the C++ is in native/, a file per subject."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int32]
+_Bytes = NDArray[np.int8]
+_Triplets = tuple[_Ints, _Ints, _Floats]
+_Options = Sequence[tuple[str, str]]
+
+class StageProblem:
+    def __init__(
+        self,
+        cost: _Floats,
+        column_lower: _Floats,
+        column_upper: _Floats,
+        row_lower: _Floats,
+        row_upper: _Floats,
+        start: _Ints,
+        index: _Ints,
+        value: _Floats,
+        row_state: _Triplets,
+        row_noise: _Triplets,
+        state_columns: _Ints,
+        carried_constant: _Floats,
+        carried_state: _Triplets,
+        carried_noise: _Triplets,
+        states_in: int,
+        noises: int,
+        future_column: int,
+        cost_scale: float,
+        threads: int,
+        options: _Options,
+        ladder: Sequence[_Options],
+    ) -> None: ...
+    def add_cuts(self, intercepts: _Floats, slopes: _Floats) -> None: ...
+    def expectation(
+        self,
+        states: _Floats,
+        noises: _Floats,
+        probabilities: _Floats,
+        bases: _Bytes,
+        values: _Floats,
+        slopes: _Floats,
+        bases_out: _Bytes,
+    ) -> tuple[int, int, int]: ...
+    def dispatch(
+        self,
+        states: _Floats,
+        noises: _Floats,
+        bases: _Bytes,
+        objectives: _Floats,
+        futures: _Floats,
+        next_states: _Floats,
+        primal: _Floats,
+        row_dual: _Floats,
+    ) -> tuple[int, int, int]: ...
+    def explain(
+        self,
+        state: _Floats,
+        noise: _Floats,
+        row_names: Sequence[str],
+        column_names: Sequence[str],
+        path: str,
+    ) -> tuple[str, list[int], list[int]]: ...
+    @property
+    def basis_length(self) -> int: ...
+    @property
+    def solves(self) -> int: ...
+    @property
+    def pivots(self) -> int: ...
+    @property
+    def recoveries(self) -> list[int]: ...

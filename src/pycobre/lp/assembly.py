@@ -1,0 +1,88 @@
+"""Collects the columns, rows and entries of a stage problem, then makes the template of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pycobre.lp.template import Sparse, StageTemplate
+
+ABSENT = -1
+
+
+class Assembly:
+    """A stage problem under construction.
+
+    Columns and rows get their positions in the order in which they are added; :data:`ABSENT` stands for
+    one that was left out, and whatever is said of it later is dropped.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._columns: list[tuple[str, float, float, float]] = []
+        self._rows: list[tuple[str, float, float]] = []
+        self._entries: dict[tuple[int, int], float] = {}
+        self._row_state: dict[tuple[int, int], float] = {}
+        self._row_noise: dict[tuple[int, int], float] = {}
+
+    def column(
+        self, name: str, *, cost: float = 0.0, lower: float = 0.0, upper: float = math.inf, keep: bool = False
+    ) -> int:
+        """Position of a new column; ABSENT for one that can only be zero, unless it is to be kept."""
+        if lower == 0.0 and upper == 0.0 and not keep:
+            return ABSENT
+        self._columns.append((name, cost, lower, upper))
+        return len(self._columns) - 1
+
+    def row(self, name: str, lower: float, upper: float) -> int:
+        """Position of a new row."""
+        self._rows.append((name, lower, upper))
+        return len(self._rows) - 1
+
+    def add(self, row: int, column: int, value: float) -> None:
+        """Add *value* to the entry of *row* and *column*."""
+        if column != ABSENT and value != 0.0:
+            self._entries[row, column] = self._entries.get((row, column), 0.0) + value
+
+    def move_by_state(self, row: int, state: int, value: float) -> None:
+        """Let a unit of incoming *state* move the bounds of *row* by *value*."""
+        self._row_state[row, state] = self._row_state.get((row, state), 0.0) + value
+
+    def move_by_noise(self, row: int, noise: int, value: float) -> None:
+        """Let a unit of *noise* move the bounds of *row* by *value*."""
+        self._row_noise[row, noise] = self._row_noise.get((row, noise), 0.0) + value
+
+    def template(
+        self,
+        *,
+        states_in: int,
+        noises: int,
+        state_columns: list[int],
+        carried_constant: list[float],
+        carried_state: list[tuple[int, int, float]],
+        carried_noise: list[tuple[int, int, float]],
+    ) -> StageTemplate:
+        """The finished template."""
+        rows, columns, carried = len(self._rows), len(self._columns), len(carried_constant)
+        return StageTemplate(
+            name=self.name,
+            cost=np.array([column[1] for column in self._columns], dtype=np.float64),
+            column_lower=np.array([column[2] for column in self._columns], dtype=np.float64),
+            column_upper=np.array([column[3] for column in self._columns], dtype=np.float64),
+            matrix=_sparse(self._entries, (rows, columns)),
+            row_lower=np.array([row[1] for row in self._rows], dtype=np.float64),
+            row_upper=np.array([row[2] for row in self._rows], dtype=np.float64),
+            row_state=_sparse(self._row_state, (rows, states_in)),
+            row_noise=_sparse(self._row_noise, (rows, noises)),
+            state_columns=np.array(state_columns, dtype=np.int32),
+            carried_constant=np.array(carried_constant, dtype=np.float64),
+            carried_state=Sparse.of(carried_state, (carried, states_in)),
+            carried_noise=Sparse.of(carried_noise, (carried, noises)),
+            column_names=tuple(column[0] for column in self._columns),
+            row_names=tuple(row[0] for row in self._rows),
+        )
+
+
+def _sparse(entries: dict[tuple[int, int], float], shape: tuple[int, int]) -> Sparse:
+    return Sparse.of(((row, column, value) for (row, column), value in entries.items()), shape)

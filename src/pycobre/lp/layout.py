@@ -1,0 +1,73 @@
+"""Where the parts of a hydrothermal stage problem stand among its columns and rows.
+
+H hydros, J thermals, B buses, L lines, K blocks, S deficit segments (the most of any bus). A position of
+-1 says that there is no such column or row, because it could not matter: a plant without capacity, a
+limit that asks for nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int32]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Positions of columns and rows of one stage.
+
+    Attributes
+    ----------
+    storage : (H,)
+        Final storage, hm³.
+    storage_below : (H,)
+        What is missing to the minimum, hm³.
+    inflow_slack : (H,)
+        Bought inflow, m³/s over the whole stage.
+    turbined, spilled, generation, outflow_below, outflow_above, turbined_below, generation_below : (H, K)
+        Flows in m³/s, generation in MW. Where production is proportional to turbined flow there is no
+        generation column.
+    thermal : (J, K)
+        MW.
+    deficit : (B, K, S)
+    excess : (B, K)
+        MW.
+    direct, reverse : (L, K)
+        Sent from source to target, and back, MW.
+    water_rows : (H,)
+        Water balance.
+    balance_rows : (B, K)
+        Power balance.
+    """
+
+    storage: IntArray
+    storage_below: IntArray
+    inflow_slack: IntArray
+    turbined: IntArray
+    spilled: IntArray
+    generation: IntArray
+    outflow_below: IntArray
+    outflow_above: IntArray
+    turbined_below: IntArray
+    generation_below: IntArray
+    thermal: IntArray
+    deficit: IntArray
+    excess: IntArray
+    direct: IntArray
+    reverse: IntArray
+    water_rows: IntArray
+    balance_rows: IntArray
+
+
+def take(values: FloatArray, positions: IntArray) -> FloatArray:
+    """Values at *positions* of the last axis of (M, n); zero where the position is -1.
+
+    The result has shape (M, *positions.shape).
+    """
+    found = values[:, np.maximum(positions, 0).ravel()]
+    found[:, (positions < 0).ravel()] = 0.0
+    return found.reshape(len(values), *positions.shape)

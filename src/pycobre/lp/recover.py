@@ -1,0 +1,149 @@
+"""From the columns of a solved stage problem back to plants, buses and lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.lp.hydrothermal import StageModel
+from pycobre.lp.layout import IntArray, take
+from pycobre.lp.solver import Dispatch
+from pycobre.lp.state import StateLayout
+from pycobre.system import ConstantProductivity, InflowRecursion, System
+
+FloatArray = NDArray[np.float64]
+
+COST_TERMS = {
+    "thermal": ("thermal",),
+    "deficit": ("deficit",),
+    "excess": ("excess",),
+    "exchange": ("direct", "reverse"),
+    "spillage": ("spilled",),
+    "turbined": ("turbined",),
+    "storage_violation": ("storage_below",),
+    "outflow_violation": ("outflow_below", "outflow_above"),
+    "turbined_violation": ("turbined_below",),
+    "generation_violation": ("generation_below",),
+    "inflow_penalty": ("inflow_slack",),
+}
+"""Terms of a stage's cost, and the parts of the layout whose columns make them up."""
+
+
+@dataclass(frozen=True, eq=False)
+class StageOperation:
+    """How the system runs in one stage, for M scenarios.
+
+    H hydros, J thermals, B buses, L lines, K blocks, S deficit segments, in the system's order.
+
+    Attributes
+    ----------
+    storage_initial_hm3, storage_final_hm3, storage_below_hm3, inflow_m3s, bought_inflow_m3s : (M, H)
+    water_value_per_hm3 : (M, H)
+        What one more hm³ in the reservoir would save.
+    turbined_m3s, spilled_m3s, generation_mw : (M, H, K)
+    outflow_below_m3s, outflow_above_m3s, turbined_below_m3s, generation_below_mw : (M, H, K)
+    thermal_mw : (M, J, K)
+    deficit_mw : (M, B, K, S)
+    excess_mw, load_mw, price_per_mwh : (M, B, K)
+        The price is what one more MWh of demand would cost.
+    direct_mw, reverse_mw : (M, L, K)
+        Sent, before losses.
+    costs
+        Term of :data:`COST_TERMS` to its cost, each (M,), not discounted.
+    """
+
+    storage_initial_hm3: FloatArray
+    storage_final_hm3: FloatArray
+    storage_below_hm3: FloatArray
+    inflow_m3s: FloatArray
+    bought_inflow_m3s: FloatArray
+    water_value_per_hm3: FloatArray
+    turbined_m3s: FloatArray
+    spilled_m3s: FloatArray
+    generation_mw: FloatArray
+    outflow_below_m3s: FloatArray
+    outflow_above_m3s: FloatArray
+    turbined_below_m3s: FloatArray
+    generation_below_mw: FloatArray
+    thermal_mw: FloatArray
+    deficit_mw: FloatArray
+    excess_mw: FloatArray
+    load_mw: FloatArray
+    price_per_mwh: FloatArray
+    direct_mw: FloatArray
+    reverse_mw: FloatArray
+    costs: dict[str, FloatArray]
+
+
+def recover(
+    system: System,
+    recursion: InflowRecursion,
+    model: StageModel,
+    t: int,
+    states: FloatArray,
+    noises: FloatArray,
+    dispatch: Dispatch,
+) -> StageOperation:
+    """Operation of stage position *t* at incoming *states* (M, X) and *noises* (M, D)."""
+    at, x = model.layout, dispatch.primal
+    hours = np.array([block.hours for block in system.stages[t].blocks])
+    turbined = take(x, at.turbined)
+    return StageOperation(
+        storage_initial_hm3=states[:, : len(system.hydros)],
+        storage_final_hm3=take(x, at.storage),
+        storage_below_hm3=take(x, at.storage_below),
+        inflow_m3s=_inflow(recursion, t, states, noises),
+        bought_inflow_m3s=take(x, at.inflow_slack),
+        water_value_per_hm3=-take(dispatch.row_dual, at.water_rows),
+        turbined_m3s=turbined,
+        spilled_m3s=take(x, at.spilled),
+        generation_mw=_generation(system, t, turbined, take(x, at.generation)),
+        outflow_below_m3s=take(x, at.outflow_below),
+        outflow_above_m3s=take(x, at.outflow_above),
+        turbined_below_m3s=take(x, at.turbined_below),
+        generation_below_mw=take(x, at.generation_below),
+        thermal_mw=take(x, at.thermal),
+        deficit_mw=take(x, at.deficit),
+        excess_mw=take(x, at.excess),
+        load_mw=_load(system, t, noises),
+        price_per_mwh=take(dispatch.row_dual, at.balance_rows) / hours,
+        direct_mw=take(x, at.direct),
+        reverse_mw=take(x, at.reverse),
+        costs={term: _cost(model, x, parts) for term, parts in COST_TERMS.items()},
+    )
+
+
+def _inflow(recursion: InflowRecursion, t: int, states: FloatArray, noises: FloatArray) -> FloatArray:
+    layout = StateLayout.of(recursion)
+    inflow = recursion.constant_m3s[:, t] + recursion.noise_scale_m3s[:, t] * noises[:, : layout.hydros]
+    for position, (hydro, lag) in enumerate(layout.lags, start=layout.hydros):
+        inflow[:, hydro] += recursion.lag[hydro, t, lag - 1] * states[:, position]
+    return np.asarray(inflow)
+
+
+def _generation(system: System, t: int, turbined: FloatArray, generation: FloatArray) -> FloatArray:
+    made = generation.copy()
+    for h, hydro in enumerate(system.hydros):
+        production = hydro.production[t]
+        if isinstance(production, ConstantProductivity):
+            made[:, h] = production.mw_per_m3s * turbined[:, h]
+    return made
+
+
+def _load(system: System, t: int, noises: FloatArray) -> FloatArray:
+    load, blocks = system.load, len(system.stages[t].blocks)
+    demand = np.repeat(load.mean_mw[None, :, t], len(noises), axis=0)
+    for place, bus in enumerate(load.random_buses, start=len(system.hydros)):
+        demand[:, bus] += load.std_mw[bus, t] * noises[:, place]
+    return np.asarray(demand[:, :, None] * load.block_factor[None, :, t, :blocks])
+
+
+def _cost(model: StageModel, x: FloatArray, parts: tuple[str, ...]) -> FloatArray:
+    total = np.zeros(len(x))
+    for part in parts:
+        positions: IntArray = getattr(model.layout, part).ravel()
+        for column in positions[positions >= 0]:  # one by one: a fixed order of summation
+            total += model.template.cost[column] * x[:, column]
+    return total

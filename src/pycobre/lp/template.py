@@ -1,0 +1,167 @@
+"""The form of a stage problem whose incoming state never enters the LP.
+
+::
+
+    min  c·x + θ
+    s.t. row_lower + T·s + N·ω  <=  A x  <=  row_upper + T·s + N·ω
+         column_lower <= x <= column_upper
+         θ >= α_k + β_k·s'        for every cut k
+
+The incoming state s and the noise ω are known numbers when the LP is solved, so they only move its
+row bounds. The outgoing state s' has a decided part, columns of x (final storages), and a carried
+part k0 + K·s + L·ω (inflow lags), known before the LP is solved as well: that part of a cut goes to
+the cut row's bound, and the row has no more non-zeros than there are decided states, plus one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """A sparse matrix as (row, column, value) triplets, sorted by row and column.
+
+    The order is fixed because sums run in it.
+    """
+
+    row: IntArray
+    column: IntArray
+    value: FloatArray
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[int, int, float]], shape: tuple[int, int]) -> Sparse:
+        """Matrix of the given (row, column, value) *entries*; zeros are left out.
+
+        Raises
+        ------
+        ValueError
+            Two entries share a place, or one lies outside *shape*.
+        """
+        kept = sorted((row, column, value) for row, column, value in entries if value != 0.0)
+        places = [(row, column) for row, column, _ in kept]
+        if len(set(places)) != len(places):
+            raise ValueError("two entries of a sparse matrix share a place")
+        if any(not (0 <= row < shape[0] and 0 <= column < shape[1]) for row, column in places):
+            raise ValueError(f"an entry of a sparse matrix lies outside {shape}")
+        return cls(
+            np.array([row for row, _ in places], dtype=np.int32),
+            np.array([column for _, column in places], dtype=np.int32),
+            np.array([value for _, _, value in kept], dtype=np.float64),
+            shape,
+        )
+
+    def toarray(self) -> FloatArray:
+        """The matrix, dense."""
+        dense = np.zeros(self.shape)
+        dense[self.row, self.column] = self.value
+        return dense
+
+
+@dataclass(frozen=True, eq=False)
+class StageTemplate:
+    """One stage's problem for any incoming state and noise.
+
+    n columns, m rows, X incoming states, D noises; the outgoing state has the decided columns first,
+    then the carried part.
+
+    Attributes
+    ----------
+    name
+        For people, such as ``stage 3``.
+    cost, column_lower, column_upper : (n,)
+        Objective in the case's currency, not discounted, and column bounds; the future cost θ is not
+        among the columns, the solver adds it where cuts are to come.
+    matrix : (m, n)
+        A.
+    row_lower, row_upper : (m,)
+        Row bounds at zero state and noise.
+    row_state : (m, X)
+        T: what a unit of incoming state adds to both bounds of a row.
+    row_noise : (m, D)
+        N: likewise for the noise.
+    state_columns
+        The columns that are the decided part of the outgoing state.
+    carried_constant : (C,)
+    carried_state : (C, X)
+    carried_noise : (C, D)
+        k0, K and L of the carried part.
+    column_names, row_names
+        For people, unique within the stage.
+    """
+
+    name: str
+    cost: FloatArray
+    column_lower: FloatArray
+    column_upper: FloatArray
+    matrix: Sparse
+    row_lower: FloatArray
+    row_upper: FloatArray
+    row_state: Sparse
+    row_noise: Sparse
+    state_columns: IntArray
+    carried_constant: FloatArray
+    carried_state: Sparse
+    carried_noise: Sparse
+    column_names: tuple[str, ...]
+    row_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        columns, rows = len(self.cost), len(self.row_lower)
+        carried = len(self.carried_constant)
+        states, noises = self.row_state.shape[1], self.row_noise.shape[1]
+        wanted = {
+            "column_lower": (len(self.column_lower), columns),
+            "column_upper": (len(self.column_upper), columns),
+            "column_names": (len(self.column_names), columns),
+            "row_upper": (len(self.row_upper), rows),
+            "row_names": (len(self.row_names), rows),
+            "matrix": (self.matrix.shape, (rows, columns)),
+            "row_state": (self.row_state.shape[0], rows),
+            "row_noise": (self.row_noise.shape[0], rows),
+            "carried_state": (self.carried_state.shape, (carried, states)),
+            "carried_noise": (self.carried_noise.shape, (carried, noises)),
+        }
+        for name, (actual, expected) in wanted.items():
+            if actual != expected:
+                raise ValueError(f"{self.name}: {name} has shape {actual}, expected {expected}")
+        if (self.column_lower > self.column_upper).any() or (self.row_lower > self.row_upper).any():
+            raise ValueError(f"{self.name}: a lower bound is above its upper bound")
+
+    @property
+    def states_in(self) -> int:
+        """Number X of incoming states."""
+        return self.row_state.shape[1]
+
+    @property
+    def states_out(self) -> int:
+        """Number of outgoing states."""
+        return len(self.state_columns) + len(self.carried_constant)
+
+    @property
+    def noises(self) -> int:
+        """Number D of noise terms."""
+        return self.row_noise.shape[1]
+
+    def cost_lower_bound(self) -> float:
+        """A number that no dispatch of this stage costs less than; ``-inf`` if the columns allow it.
+
+        The sum of every column's cheapest bound, whatever the rows say.
+        """
+        cheapest = np.where(self.cost >= 0.0, self.column_lower, self.column_upper)
+        used = self.cost != 0.0
+        total = 0.0
+        for cost, bound in zip(self.cost[used], cheapest[used], strict=True):
+            total += float(cost) * float(bound)
+        return total

@@ -1,0 +1,135 @@
+"""The cut pool: one copy a node of the machine, in a shared region.
+
+A cut's slot is (iteration - 1) · forward passes + forward pass, on any number of ranks. A slot stays empty
+where the forward pass did not come by that node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.comm import SharedMemoryProvider, SharedRegion
+
+FloatArray = NDArray[np.float64]
+_FIRST_ITERATIONS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCuts:
+    """The cuts of one node, as views of the pool.
+
+    θ >= intercept + slope · s' for the outgoing state s'.
+
+    Attributes
+    ----------
+    filled : (C,)
+        1 where the slot holds a cut.
+    intercept : (C,)
+    slope, state : (C, X')
+        *state* is the trial point that the cut was made at.
+    """
+
+    filled: FloatArray
+    intercept: FloatArray
+    slope: FloatArray
+    state: FloatArray
+
+
+class CutPool:
+    """Cuts of all nodes in one shared region that grows by doubling.
+
+    Creating, growing, writing and closing are collective: every rank of the machine takes part.
+
+    Parameters
+    ----------
+    memory
+        Where shared regions come from.
+    states
+        Outgoing states of every node; ``None`` for one that takes no cuts.
+    forward_passes
+        Slots an iteration.
+    """
+
+    def __init__(self, memory: SharedMemoryProvider, states: list[int | None], forward_passes: int) -> None:
+        self._memory = memory
+        self._states = states
+        self.forward_passes = forward_passes
+        self.iterations = 0
+        self._capacity = 0
+        self._region: SharedRegion | None = None
+        self.reserve(_FIRST_ITERATIONS)
+
+    def reserve(self, iterations: int) -> None:
+        """Make room for that many iterations."""
+        if iterations <= self._capacity:
+            return
+        capacity = max(iterations, 2 * self._capacity)
+        size = sum(self._width(n) for n in range(len(self._states))) * capacity * self.forward_passes
+        region = self._memory.create_shared_region(max(size, 1), np.float64)
+        old, old_capacity = self._region, self._capacity
+        if self._memory.is_leader:
+            fresh = region.as_mut_slice()
+            fresh[:] = 0.0
+            if old is not None:
+                used = self.iterations * self.forward_passes
+                for node in range(len(self._states)):
+                    source = self._views(old.as_slice(), node, old_capacity)
+                    target = self._views(fresh, node, capacity)
+                    for kept, copy in zip(source, target, strict=True):
+                        copy[:used] = kept[:used]
+        region.fence()
+        self._region, self._capacity = region, capacity
+        if old is not None:
+            old.close()
+
+    def write(
+        self, node: int, slots: NDArray[np.int64], intercept: FloatArray, slope: FloatArray, state: FloatArray
+    ) -> None:
+        """Put cuts into *slots* of *node*; on return every rank of the machine sees them."""
+        assert self._region is not None
+        if self._memory.is_leader:
+            filled, intercepts, slopes, states = self._views(
+                self._region.as_mut_slice(), node, self._capacity
+            )
+            filled[slots] = 1.0
+            intercepts[slots] = intercept
+            slopes[slots] = slope
+            states[slots] = state
+        self._region.fence()
+
+    def of(self, node: int) -> NodeCuts:
+        """Cuts of *node* so far, read-only."""
+        assert self._region is not None
+        used = self.iterations * self.forward_passes
+        views = self._views(self._region.as_slice(), node, self._capacity)
+        return NodeCuts(*(view[:used] for view in views))
+
+    def count(self) -> int:
+        """Number of cuts of all nodes."""
+        return int(sum(self.of(n).filled.sum() for n, x in enumerate(self._states) if x is not None))
+
+    def close(self) -> None:
+        """Give the region back."""
+        if self._region is not None:
+            self._region.close()
+            self._region = None
+
+    def _width(self, node: int) -> int:
+        states = self._states[node]
+        return 0 if states is None else 2 + 2 * states
+
+    def _views(self, whole: FloatArray, node: int, capacity: int) -> tuple[FloatArray, ...]:
+        slots = capacity * self.forward_passes
+        start = sum(self._width(n) for n in range(node)) * slots
+        states = self._states[node] or 0
+        if self._width(node) == 0:
+            slots = 0
+        filled = whole[start : start + slots]
+        intercept = whole[start + slots : start + 2 * slots]
+        vectors = whole[start + 2 * slots : start + (2 + 2 * states) * slots]
+        slope = vectors[: states * slots].reshape(slots, states)
+        state = vectors[states * slots :].reshape(slots, states)
+        return filled, intercept, slope, state

@@ -1,0 +1,180 @@
+"""Training: SDDP, read from top to bottom."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.comm import Communicator
+from pycobre.lp import BasisArray, SolverCounts, StageSolver
+from pycobre.sddp.backward import backward_pass, lower_bound
+from pycobre.sddp.events import IterationFinished, TrainingEvent, TrainingFinished, TrainingStarted
+from pycobre.sddp.forward import Draw, walk
+from pycobre.sddp.policy import Policy
+from pycobre.sddp.stopping import Stopping
+from pycobre.sddp.work import block_of, block_sizes, gather
+from pycobre.stochastic import Purpose
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How a policy is trained.
+
+    Attributes
+    ----------
+    stopping
+        When to stop.
+    seed
+        Of the forward passes' choice of openings.
+    interrupt
+        Once any rank's is set, all ranks stop together after the iteration at hand.
+    dump_directory
+        Where a stage problem without optimum is written; nowhere if ``None``.
+    """
+
+    stopping: Stopping
+    seed: int
+    interrupt: threading.Event = field(default_factory=threading.Event)
+    dump_directory: str | None = None
+
+
+def train(
+    policy: Policy, solvers: Sequence[StageSolver], settings: TrainingSettings, comm: Communicator
+) -> Iterator[TrainingEvent]:
+    """Events of the training of *policy*, which grows by the cuts of one iteration between two of them.
+
+    Every rank runs it with the same arguments. The solvers, one a node, hold the policy's cuts.
+
+    Raises
+    ------
+    StageProblemError
+        A stage problem has no optimum. The policy keeps the cuts of all finished iterations.
+    CommError
+        Ranks can no longer work together.
+    """
+    graph, pool, passes = policy.graph, policy.pool, policy.pool.forward_passes
+    mine = block_of(passes, comm.rank, comm.size)
+    blocks = block_sizes(passes, comm.size)
+    root_bases: dict[int, BasisArray] = {}
+    done = SolverCounts()
+    began = time.monotonic()
+    yield TrainingStarted(len(graph.nodes), len(graph.initial_state), passes, comm.size)
+
+    reason: str | None = None
+    while reason is None:
+        iteration = pool.iterations + 1
+        counts, clock = _counts(solvers), [time.monotonic()]
+
+        forward = walk(
+            policy,
+            solvers,
+            mine,
+            Draw(settings.seed, Purpose.FORWARD, iteration),
+            dump_directory=settings.dump_directory,
+        )
+        paths = gather(comm, forward.node, blocks)
+        states = gather(comm, forward.state, blocks)
+        clock.append(time.monotonic())
+
+        pool.reserve(iteration)
+        backward_pass(policy, solvers, comm, iteration, paths, states, mine, settings.dump_directory)
+        clock.append(time.monotonic())
+
+        shared_counts = _counts(solvers)
+        bound = lower_bound(policy, solvers, root_bases, settings.dump_directory)
+        clock.append(time.monotonic())
+
+        # Every rank solves the first nodes for the bound; they are counted once, on rank 0.
+        spent = _difference(_counts(solvers) if comm.rank == 0 else shared_counts, counts)
+        report = _exchange(comm, blocks, forward.total_cost(), spent, settings.interrupt.is_set(), began)
+        done += report.counts
+        pool.iterations = iteration
+        policy.history.append(
+            IterationFinished(
+                iteration=iteration,
+                lower_bound=bound,
+                forward_mean=mean(report.costs),
+                forward_std=sample_deviation(report.costs),
+                cuts=pool.count(),
+                lp_solves=done.solves,
+                pivots=done.pivots,
+                recoveries=done.recoveries,
+                forward_s=clock[1] - clock[0],
+                backward_s=clock[2] - clock[1],
+                bound_s=clock[3] - clock[2],
+                elapsed_s=report.elapsed_s,
+            )
+        )
+        reason = "interrupted" if report.interrupted else settings.stopping.reason(policy.history)
+        yield policy.history[-1]
+    yield TrainingFinished(pool.iterations, policy.lower_bound, reason, policy.history[-1].elapsed_s)
+
+
+def mean(values: FloatArray) -> float:
+    """Arithmetic mean, its sum rounded once: the same bits in any order."""
+    return math.fsum(values) / len(values)
+
+
+def sample_deviation(values: FloatArray) -> float:
+    """Sample standard deviation (divisor n - 1), its sums rounded once; zero for a single value."""
+    if len(values) < 2:
+        return 0.0
+    center = mean(values)
+    return math.sqrt(math.fsum((float(value) - center) ** 2 for value in values) / (len(values) - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Report:
+    """What the ranks tell each other at the end of an iteration."""
+
+    costs: FloatArray
+    counts: SolverCounts
+    interrupted: bool
+    elapsed_s: float
+
+
+def _exchange(
+    comm: Communicator,
+    blocks: list[int],
+    costs: FloatArray,
+    spent: SolverCounts,
+    interrupt: bool,
+    began: float,
+) -> _Report:
+    """Gather the scenarios' costs in scenario order, and counts, wishes and rank 0's clock with them."""
+    extra = [float(interrupt), time.monotonic() - began, spent.solves, spent.pivots, *spent.recoveries]
+    sizes = [block + len(extra) for block in blocks]
+    whole = gather(comm, np.concatenate([costs, extra]), sizes)
+    ends = np.cumsum(sizes)
+    parts = [whole[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    told = np.array([part[-len(extra) :] for part in parts])
+    counts = [int(n) for n in told[:, 2:].sum(axis=0)]
+    return _Report(
+        costs=np.concatenate([part[: -len(extra)] for part in parts]),
+        counts=SolverCounts(counts[0], counts[1], tuple(counts[2:])),
+        interrupted=bool(told[:, 0].any()),
+        elapsed_s=float(told[0, 1]),
+    )
+
+
+def _counts(solvers: Sequence[StageSolver]) -> SolverCounts:
+    total = SolverCounts()
+    for solver in solvers:
+        total += solver.counts
+    return total
+
+
+def _difference(later: SolverCounts, earlier: SolverCounts) -> SolverCounts:
+    return SolverCounts(
+        later.solves - earlier.solves,
+        later.pivots - earlier.pivots,
+        tuple(a - b for a, b in zip(later.recoveries, earlier.recoveries, strict=True)),
+    )

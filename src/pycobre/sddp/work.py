@@ -1,0 +1,43 @@
+"""Dealing work to ranks: contiguous blocks of scenarios, gathered back in scenario order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.comm import Communicator
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def block_of(count: int, rank: int, size: int) -> range:
+    """Items of 0 .. *count* - 1 that *rank* of *size* works on: contiguous, the first ranks one more."""
+    share, extra = divmod(count, size)
+    start = rank * share + min(rank, extra)
+    return range(start, start + share + (rank < extra))
+
+
+def block_sizes(count: int, size: int) -> list[int]:
+    """How many items every rank works on."""
+    return [len(block_of(count, rank, size)) for rank in range(size)]
+
+
+def gather(comm: Communicator, mine: NDArray[Scalar], counts: Sequence[int]) -> NDArray[Scalar]:
+    """Items of all ranks in rank order, from each rank's own.
+
+    Parameters
+    ----------
+    mine : (counts[rank], ...)
+        This rank's items.
+    counts
+        How many items every rank has; the same on all.
+    """
+    width = int(np.prod(mine.shape[1:], dtype=np.int64))
+    sizes = [count * width for count in counts]
+    starts = [sum(sizes[:rank]) for rank in range(len(sizes))]
+    whole = np.empty((sum(counts), *mine.shape[1:]), dtype=mine.dtype)
+    comm.allgatherv(np.ascontiguousarray(mine).reshape(-1), whole.reshape(-1), sizes, starts)
+    return whole

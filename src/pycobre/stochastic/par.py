@@ -1,0 +1,97 @@
+"""Periodic autoregressive inflows: from standardised coefficients to a recursion in m³/s.
+
+With mean μ and standard deviation s of each period and standardised coefficients φ,
+
+    (a_t - μ_t)/s_t = Σ_l φ_{t,l} (a_{t-l} - μ_{t-l})/s_{t-l} + r_t ω,    ω of mean 0 and variance 1,
+
+where the residual ratio r_t is what keeps the variance of every period at s²:
+r_t² = 1 - Σ_l φ_{t,l} ρ_t(l), ρ being the autocorrelation that the coefficients imply.
+(Hipel and McLeod, Time Series Modelling of Water Resources and Environmental Systems, 1994, ch. 14.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.system import InflowRecursion, InflowStatistics, Stage
+
+FloatArray = NDArray[np.float64]
+
+
+def inflow_recursion(statistics: InflowStatistics, stages: tuple[Stage, ...]) -> InflowRecursion:
+    """Recursion of the inflows in m³/s, one set of coefficients a hydro and stage.
+
+    Raises
+    ------
+    ValueError
+        The coefficients imply a residual variance below zero: no stationary process has them.
+    """
+    coefficients = statistics.coefficients
+    used = coefficients != 0.0
+    lag_std = np.where(used, statistics.lag_std_m3s, 1.0)
+    lag_mean = np.where(used, statistics.lag_mean_m3s, 0.0)
+    lag = coefficients * statistics.std_m3s[:, :, None] / lag_std
+    constant = statistics.mean_m3s - np.einsum("htl,htl->ht", lag, lag_mean)
+    ratio = residual_ratio(coefficients, [stage.season_id for stage in stages])
+    return InflowRecursion(constant, lag, statistics.std_m3s * ratio)
+
+
+def residual_ratio(coefficients: FloatArray, seasons: list[int | None]) -> FloatArray:
+    """Residual over total standard deviation, shape (H, T), of coefficients (H, T, P).
+
+    Order 1 needs no seasons. Higher orders take the first stage of every season as its model and the
+    seasons that occur, in the order of the stages, as one cycle.
+    """
+    hydros, stages, order = coefficients.shape
+    if order == 0:
+        return np.ones((hydros, stages))
+    if order == 1:
+        variance = 1.0 - coefficients[:, :, 0] ** 2
+    else:
+        cycle: dict[int | None, int] = {}
+        for stage, season in enumerate(seasons):
+            cycle.setdefault(season, stage)
+        first = list(cycle.values())
+        position = {season: index for index, season in enumerate(cycle)}
+        variance = np.empty((hydros, stages))
+        for hydro in range(hydros):
+            of_season = _season_variance(coefficients[hydro, first])
+            for stage, season in enumerate(seasons):
+                variance[hydro, stage] = of_season[position[season]]
+    if (variance < 0.0).any():
+        hydro, stage = (int(i) for i in np.argwhere(variance < 0.0)[0])
+        raise ValueError(
+            f"the autoregressive coefficients of hydro number {hydro} in stage number {stage} imply a"
+            " negative residual variance"
+        )
+    return np.sqrt(variance)
+
+
+def _season_variance(coefficients: FloatArray) -> FloatArray:
+    """Residual variance (M,) of a periodic process of unit variance with *coefficients* (M, P).
+
+    Solves the periodic Yule-Walker equations ρ_m(k) = Σ_l φ_{m,l} ρ(between lags l and k), k = 1..P, for
+    the autocorrelations; ρ_m(k) ties season m to the one k periods earlier.
+    """
+    seasons, order = coefficients.shape
+    index = {(m, k): m * order + k - 1 for m in range(seasons) for k in range(1, order + 1)}
+    system = np.eye(seasons * order)
+    known = np.zeros(seasons * order)
+    for m in range(seasons):
+        for k in range(1, order + 1):
+            row = index[m, k]
+            for lag in range(1, order + 1):
+                weight = coefficients[m, lag - 1]
+                if lag == k:
+                    known[row] += weight
+                    continue
+                later = (m - min(lag, k)) % seasons
+                system[row, index[later, abs(lag - k)]] -= weight
+    correlation = np.linalg.solve(system, known)
+    return np.array(
+        [
+            1.0 - sum(coefficients[m, k - 1] * correlation[index[m, k]] for k in range(1, order + 1))
+            for m in range(seasons)
+        ]
+    )
