@@ -84,11 +84,14 @@ def _note(
     overridden: frozenset[str],
 ) -> None:
     kind = detail["type"]
-    entity, steps = _locate(detail["loc"], content, unknown=kind == "extra_forbidden")
+    entity, steps = _locate(detail["loc"], content)
     if kind.startswith("union_tag"):
         steps = [*steps, detail["ctx"]["discriminator"].strip("'")]
-    dotted = ".".join(str(step) for step in _locate(detail["loc"], content, unknown=False, whole=True)[1])
-    if any(dotted == key or dotted.startswith(f"{key}.") for key in overridden):
+    dotted = ".".join(str(step) for step in _locate(detail["loc"], content, whole=True)[1])
+    # A fault lies in an override, or in what an override made on its way down.
+    if dotted and any(
+        f"{key}.".startswith(f"{dotted}.") or dotted.startswith(f"{key}.") for key in overridden
+    ):
         entity = "override"
     findings.add(
         "schema",
@@ -101,7 +104,7 @@ def _note(
 
 
 def _locate(
-    loc: tuple[int | str, ...], content: object, *, unknown: bool, whole: bool = False
+    loc: tuple[int | str, ...], content: object, *, whole: bool = False
 ) -> tuple[str | None, list[int | str]]:
     """Entity that *loc* is in, and the steps from there (or from the top, if *whole*).
 
@@ -196,7 +199,7 @@ def _show(value: object) -> str:
 
 def _advise(detail: ErrorDetails, file: str, model: type[Document], content: object) -> str | None:
     kind = detail["type"]
-    _, steps = _locate(detail["loc"], content, unknown=False, whole=True)
+    _, steps = _locate(detail["loc"], content, whole=True)
     names = [str(step) for step in steps if isinstance(step, str)]
     last = names[-1] if names else ""
     if kind == "extra_forbidden":

@@ -48,6 +48,7 @@ def resolve_correlation(case: CaseFiles, findings: Findings) -> Correlation | No
             field="schedule",
             hint=f'schedule them, or call one profile "{DEFAULT_PROFILE}"',
         )
+        return None
     idle = sorted(set(names) - set(chosen.values()))
     if idle:
         findings.warn(

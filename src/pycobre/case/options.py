@@ -81,7 +81,9 @@ def check_options(case: CaseFiles, findings: Findings) -> None:
             field="simulation.selection",
             hint='such as {"method": "sampled", "num_scenarios": 100}',
         )
-    if not config.simulation.enabled and any("num_scenarios" in key for key in case.overridden):
+    if not config.simulation.enabled and any(
+        key.startswith("simulation.selection") for key in case.overridden
+    ):
         findings.warn(
             files.CONFIG,
             "the number of scenarios has no effect: the simulation is off",
