@@ -28,3 +28,17 @@ def test_the_same_fault_is_told_once_and_warnings_apart() -> None:
         findings.warn("a.json", "is odd")
     assert [problem.message for problem in findings.errors] == ["is wrong"]
     assert [problem.message for problem in findings.warnings] == ["is odd"]
+
+
+def test_a_fault_that_many_share_is_told_once_for_all_of_them() -> None:
+    findings = Findings()
+    for id in (5, 1, 2, 3, 9):
+        findings.add("schema", "b.json", "is required", entity=f"bus {id} (B{id})", field=f"x[{id}].y")
+    for id in (1, 2):
+        findings.add("schema", "b.json", "is odd", entity=f"bus {id} (B{id})")
+    assert [(p.entity, p.field) for p in findings.errors] == [
+        ("buses 1-3, 5, 9", "x[].y"),
+        ("bus 1 (B1)", None),
+        ("bus 2 (B2)", None),
+    ]
+    assert findings.count == 7

@@ -117,3 +117,46 @@ def test_the_models_export_their_json_schema() -> None:
     assert "Trajectories an iteration" in schema
     assert documents.ITEM_NAMES.keys() >= {"hydros", "stages"}
     assert files.CONFIG == "config.json"
+
+
+@pytest.mark.parametrize(
+    ("file", "path", "value", "field", "message"),
+    [
+        (
+            "stages.json",
+            "stages.0.risk_measure",
+            "cvar",
+            "risk_measure",
+            "must be 'expectation', got \"cvar\"",
+        ),
+        (
+            "stages.json",
+            "stages.0.risk_measure",
+            {"cvar": {"alpha": 2.0, "lambda": 0.5}},
+            "risk_measure.cvar.alpha",
+            "must be at most 1, got 2.0",
+        ),
+        (
+            "config.json",
+            "training.scenario_source",
+            {"historical_years": {"from": 1940}},
+            "training.scenario_source.historical_years.to",
+            "is required",
+        ),
+        (
+            "config.json",
+            "training.scenario_source",
+            {"seed": 1.5},
+            "training.scenario_source.seed",
+            "must be a",
+        ),
+        ("config.json", "training.selection", {}, "training.selection.method", "is required"),
+    ],
+)
+def test_a_fault_in_one_arm_of_a_union_is_told_once(
+    directory: Any, reload: Callable[..., Any], file: str, path: str, value: object, field: str, message: str
+) -> None:
+    directory.put(file, path, value)
+    (problem,) = reload()[1]
+    assert problem.field == field
+    assert message in problem.message

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from pycobre.case.record import Count, Document, Record, Seconds, Seed
+from pycobre.case.record import Count, Document, Record, Seconds, Seed, shape_of
 
 Unsigned = Annotated[int, Field(ge=0, lt=2**32)]
 Positive = Annotated[float, Field(gt=0)]
@@ -94,7 +94,12 @@ class ScenarioSource(Record):
     load: ClassScheme | None = None
     ncs: ClassScheme | None = None
     openings: Openings | None = None
-    historical_years: list[int] | YearRange | None = None
+    historical_years: (
+        Annotated[
+            Annotated[list[int], Tag("list")] | Annotated[YearRange, Tag("object")], Discriminator(shape_of)
+        ]
+        | None
+    ) = None
 
 
 class NearOptimalSelection(Record):

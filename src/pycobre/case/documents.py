@@ -84,10 +84,10 @@ def _note(
     overridden: frozenset[str],
 ) -> None:
     kind = detail["type"]
-    entity, steps = _locate(detail["loc"], content)
-    if kind.startswith("union_tag"):
+    entity, steps = _locate(detail, content)
+    if kind.startswith("union_tag") and not detail["ctx"]["discriminator"].endswith("()"):
         steps = [*steps, detail["ctx"]["discriminator"].strip("'")]
-    dotted = ".".join(str(step) for step in _locate(detail["loc"], content, whole=True)[1])
+    dotted = ".".join(str(step) for step in _locate(detail, content, whole=True)[1])
     # A fault lies in an override, or in what an override made on its way down.
     if dotted and any(
         f"{key}.".startswith(f"{dotted}.") or dotted.startswith(f"{key}.") for key in overridden
@@ -104,20 +104,20 @@ def _note(
 
 
 def _locate(
-    loc: tuple[int | str, ...], content: object, *, whole: bool = False
+    detail: ErrorDetails, content: object, *, whole: bool = False
 ) -> tuple[str | None, list[int | str]]:
-    """Entity that *loc* is in, and the steps from there (or from the top, if *whole*).
+    """Entity that a fault is in, and the steps from there (or from the top, if *whole*).
 
     pydantic's locations also name the arm of a union; those steps lead nowhere in the file.
     """
+    loc, absent = detail["loc"], detail["type"] == "missing"
     entity: str | None = None
     steps: list[int | str] = []
     parent: object = None
     value = content
     for position, step in enumerate(loc):
-        last = position == len(loc) - 1
         if isinstance(value, Mapping) and isinstance(step, str):
-            if step in value or last:
+            if step in value or (absent and position == len(loc) - 1):
                 parent, value = step, value.get(step)
                 steps.append(step)
             continue
@@ -159,6 +159,8 @@ def _describe(detail: ErrorDetails) -> str:
     if kind in limits:
         word, key = limits[kind]
         return f"must be {word} {context[key]:g}, got {got}"
+    if kind == "union_tag_invalid" and context["discriminator"].endswith("()"):
+        return f"can't be a {context['tag']}, got {got}"
     if kind == "union_tag_invalid":
         return f"must be one of {context['expected_tags']}, got '{context['tag']}'"
     if kind == "literal_error":
@@ -199,7 +201,7 @@ def _show(value: object) -> str:
 
 def _advise(detail: ErrorDetails, file: str, model: type[Document], content: object) -> str | None:
     kind = detail["type"]
-    _, steps = _locate(detail["loc"], content, whole=True)
+    _, steps = _locate(detail, content, whole=True)
     names = [str(step) for step in steps if isinstance(step, str)]
     last = names[-1] if names else ""
     if kind == "extra_forbidden":
@@ -210,7 +212,7 @@ def _advise(detail: ErrorDetails, file: str, model: type[Document], content: obj
         return f"did you mean {near[0]}?" if near else "leave it out: it would have no effect"
     if kind == "missing":
         return renames.MISSING.get(last)
-    if kind in ("union_tag_invalid", "literal_error"):
+    if kind in ("union_tag_invalid", "literal_error") and "()" not in detail["ctx"].get("discriminator", ""):
         context: Mapping[str, Any] = detail.get("ctx", {})
         given = str(context.get("tag", detail["input"]))
         if given in renames.TAGS:

@@ -69,16 +69,11 @@ class ThermalGeneration(Record):
     max_mw: Megawatts
 
 
-class LeadStages(Record):
-    """Dispatch decided stages ahead."""
+class Anticipation(Record):
+    """Dispatch decided so many stages or hours ahead."""
 
-    lead_stages: Count
-
-
-class LeadTime(Record):
-    """Dispatch decided hours ahead."""
-
-    lead_time_hours: Hours
+    lead_stages: Count | None = None
+    lead_time_hours: Hours | None = None
 
 
 class ThermalRecord(MayRetire):
@@ -87,7 +82,7 @@ class ThermalRecord(MayRetire):
     bus_id: Id
     cost_per_mwh: CostPerMwh
     generation: ThermalGeneration
-    anticipated_config: LeadStages | LeadTime | None = None
+    anticipated_config: Anticipation | None = None
 
 
 class Reservoir(Record):

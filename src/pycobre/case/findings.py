@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pycobre.errors import Problem
 
 WARNING = "warning"
+# A national system has hundreds of plants and stages: the same fault of more of them than this is told once.
+MOST_ALIKE = 4
+_ENTITY = re.compile(r"(?P<kind>[a-z -]+) (?P<id>-?\d+)( \(.*\))?")
 
 
 class Findings:
@@ -44,12 +49,49 @@ class Findings:
     @property
     def errors(self) -> tuple[Problem, ...]:
         """What stops the study."""
-        return tuple(problem for problem in self._found if problem.kind != WARNING)
+        return condense(problem for problem in self._found if problem.kind != WARNING)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """What is odd but honoured."""
-        return tuple(problem for problem in self._found if problem.kind == WARNING)
+        return condense(problem for problem in self._found if problem.kind == WARNING)
+
+    @property
+    def count(self) -> int:
+        """How many problems there are so far, each entity's its own, warnings apart."""
+        return sum(problem.kind != WARNING for problem in self._found)
+
+
+def condense(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems with those that many entities share told once, for all of these entities."""
+    groups: dict[tuple[object, ...], list[Problem]] = {}
+    for problem in problems:
+        named = _ENTITY.fullmatch(problem.entity or "")
+        field = re.sub(r"\[\d+\]", "[]", problem.field or "")
+        key: tuple[object, ...] = (
+            problem.kind,
+            problem.file,
+            problem.message,
+            problem.hint,
+            field,
+            named and named["kind"],
+        )
+        groups.setdefault(key if named else (problem,), []).append(problem)
+    condensed: list[Problem] = []
+    for key, group in groups.items():
+        if len(group) <= MOST_ALIKE:
+            condensed += group
+            continue
+        ids = {int(named["id"]) for problem in group if (named := _ENTITY.fullmatch(problem.entity or ""))}
+        noun = plural(str(key[-1])) if len(ids) > 1 else str(key[-1])
+        entity = f"{noun} {list_ids(ids, limit=len(ids))}"
+        condensed.append(replace(group[0], entity=entity, field=str(key[-2]) or None))
+    return tuple(condensed)
+
+
+def plural(noun: str) -> str:
+    """Plural of an entity's kind."""
+    return "buses" if noun == "bus" else f"{noun}s"
 
 
 def name_entity(kind: str, id: int, name: str | None = None) -> str:

@@ -27,7 +27,7 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
     """Production models by hydro id, one a stage, or ``None`` where something is missing or wrong."""
     if case.hydros is None or case.stages is None or files.PRODUCTION in case.broken:
         return None
-    before = len(findings.errors)
+    before = findings.count
     stages = study_stages(case)
     written = case.production.production_models if case.production else []
     models = {model.hydro_id: model for model in written}
@@ -51,10 +51,10 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
         chosen = _choose(models[hydro.id], stages, entity, findings)
         _check_choices(hydro, chosen, entity, findings)
         resolved = [_resolve(hydro.id, stage, choice, planes, energy, users) for stage, _, choice in chosen]
-        _note_gaps(hydro.id, chosen, resolved, (planes, energy), entity, findings)
+        _note_gaps(chosen, resolved, (planes, energy), entity, findings)
         result[hydro.id] = tuple(model for model in resolved if model is not None)
     _check_leftovers(case, users, findings)
-    return result if len(findings.errors) == before else None
+    return result if findings.count == before else None
 
 
 def _choose(
@@ -198,7 +198,6 @@ def _resolve(
 
 
 def _note_gaps(
-    hydro_id: int,
     chosen: list[Chosen],
     resolved: list[ProductionModel | None],
     tables: tuple[object | None, object | None],
@@ -206,6 +205,19 @@ def _note_gaps(
     findings: Findings,
 ) -> None:
     planes, energy = tables
+    dead = [
+        stage.id
+        for (stage, _, _), model in zip(chosen, resolved, strict=True)
+        if isinstance(model, ConstantProductivity) and model.mw_per_m3s <= 0
+    ]
+    if dead:
+        findings.add(
+            "physics",
+            files.ENERGY,
+            f"must be above 0 MW per m³/s in stages {list_ids(dead)}: its production model has no other",
+            entity=entity,
+            field=PRODUCTIVITY,
+        )
     bare = [
         (stage.id, choice)
         for (stage, _, choice), model in zip(chosen, resolved, strict=True)

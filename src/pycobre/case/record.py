@@ -32,6 +32,13 @@ def _read_date(value: object) -> object:
     raise PydanticCustomError("date", "must be a date such as 2024-01-31")
 
 
+def shape_of(value: object) -> str:
+    """Whether a JSON value is an ``object``, a ``list`` or a ``scalar``: tells the arms of a union apart."""
+    if isinstance(value, (dict, BaseModel)):
+        return "object"
+    return "list" if isinstance(value, list) else "scalar"
+
+
 Date = Annotated[date, BeforeValidator(_read_date), Field(description="Day, YYYY-MM-DD")]
 Id = Annotated[int, Field(ge=-(2**31), lt=2**31, description="Identifier")]
 Count = Annotated[int, Field(ge=1, lt=2**32, description="Number of things, at least 1")]

@@ -10,7 +10,7 @@ import numpy as np
 from pycobre.case import files
 from pycobre.case.entities import Entity
 from pycobre.case.files import CaseFiles
-from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.findings import Findings, list_ids, name_entity, plural
 from pycobre.case.statistics import study_stages
 from pycobre.case.tables import NULL_ID, Table
 
@@ -32,7 +32,7 @@ def _ids(entities: Iterable[Entity]) -> set[int]:
 
 
 def _known(kind: str, ids: Collection[int]) -> str:
-    noun = {"bus": "buses"}.get(kind, f"{kind}s")
+    noun = plural(kind)
     return f"{noun} are {list_ids(ids)}" if ids else f"there are no {noun}"
 
 

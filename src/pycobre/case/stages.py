@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from pycobre.case.record import AnnualRate, Count, Date, Document, Hours, Id, Record
+from pycobre.case.record import AnnualRate, Count, Date, Document, Hours, Id, Record, shape_of
 
 Month = Annotated[int, Field(ge=1, le=12)]
 Day = Annotated[int, Field(ge=1, le=31)]
@@ -100,7 +100,13 @@ class StageRecord(Record):
     sampling_method: Literal["saa", "lhs", "qmc_sobol", "qmc_halton", "selective", "historical_residuals"] = (
         "saa"
     )
-    risk_measure: Literal["expectation"] | Cvar | None = None
+    risk_measure: (
+        Annotated[
+            Annotated[Literal["expectation"], Tag("scalar")] | Annotated[Cvar, Tag("object")],
+            Discriminator(shape_of),
+        ]
+        | None
+    ) = None
     state_variables: StateVariables | None = None
 
 

@@ -114,7 +114,7 @@ ENERGY = TableSpec(
     (
         _id("hydro_id"),
         _id("stage_id", nullable=True),
-        Column("equivalent_productivity_mw_per_m3s", "double", nullable=True, minimum=0, exclusive=True),
+        Column("equivalent_productivity_mw_per_m3s", "double", nullable=True, minimum=0),
         Column("reference_outflow_m3s", "double", optional=True, nullable=True),
         Column("specific_productivity_mw_per_m3s_per_m", "double", optional=True, nullable=True),
     ),
@@ -143,9 +143,9 @@ def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> Ta
     except (OSError, pa.ArrowException) as error:
         findings.add("structure", file, f"can't be read as Parquet: {str(error).splitlines()[0]}")
         return None
-    before = len(findings.errors)
+    before = findings.count
     _check_columns(raw.schema, file, spec, findings)
-    if len(findings.errors) > before:
+    if findings.count > before:
         return None
     ints: dict[str, IntArray] = {}
     floats: dict[str, FloatArray] = {}
@@ -159,7 +159,7 @@ def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> Ta
         if column.name in table.present:
             _check_values(raw, table, column, file, spec, findings)
     _check_key(table, file, spec, findings)
-    return table if len(findings.errors) == before else None
+    return table if findings.count == before else None
 
 
 def count_rows(path: Path) -> int:
