@@ -135,6 +135,9 @@ BREAKS = [
     case("null demand", LOADS, "mean_mw.1", None, "schema", "bus 2, stage 1", "mean_mw"),
     case("column missing", LOADS, "std_mw", MISSING, "schema", None, "std_mw"),
     case("lag of zero", LAGS, "lag.0", 0, "schema", "row 0", "lag"),
+    case("lag of ages", LAGS, "lag.0", 2**31 - 1, "schema", "row 0", "lag"),
+    case("openings beyond count", STAGES, "stages.0.num_openings", 2**32, "schema", "stage 0",
+         "num_openings"),
     # references
     case("line to nowhere", LINES, "lines.0.target_bus_id", 9, "reference", LINE, "target_bus_id"),
     case("thermal at no bus", THERMALS, "thermals.0.bus_id", 9, "reference", GAS, "bus_id"),

@@ -390,6 +390,7 @@ def test_a_directory_that_is_not_there_is_a_problem_too(tmp_path: Path) -> None:
         ("{", "is not JSON"),
         ('{"buses": [], "buses": []}', "is written twice"),
         ("[]", "must be an object"),
+        ("null", "must be an object"),
         ('{"buses": [{"id": 1e400}]}', "must be a"),
         ('{"buses": [7]}', "must be an object"),
     ],
@@ -429,7 +430,7 @@ def test_observations_that_no_lag_reaches_are_warned_of(directory: Any, load: Ca
     directory.drop("scenarios/inflow_ar_coefficients.parquet")
     case = load()
     assert case.system.inflow.order == 0
-    assert [warning.field for warning in case.warnings] == ["recent_observations"]
+    assert [warning.field for warning in case.warnings] == ["recent_observations", "stage_id"]
 
 
 def test_orders_above_one_need_seasons(directory: Any, reload: Callable[..., Any]) -> None:

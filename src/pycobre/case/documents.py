@@ -34,14 +34,18 @@ ITEM_NAMES = {
 }
 
 
+# Stands for a file that can't be read; null is something that a file may hold.
+UNREADABLE = object()
+
+
 def read_json(root: Path, file: str, findings: Findings) -> object:
-    """Content of a JSON file, or ``None`` after noting why it can't be read."""
+    """Content of a JSON file, or :data:`UNREADABLE` after noting why."""
     try:
         text = (root / file).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 text ({error})"
         findings.add("structure", file, f"can't be read: {reason}")
-        return None
+        return UNREADABLE
     repeated: list[str] = []
 
     def collect(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -57,10 +61,10 @@ def read_json(root: Path, file: str, findings: Findings) -> object:
         findings.add(
             "structure", file, f"is not JSON: {error}", hint="check commas, quotes and brackets there"
         )
-        return None
+        return UNREADABLE
     for key in dict.fromkeys(repeated):
         findings.add("structure", file, "is written twice in one object", field=key, hint="keep one of them")
-    return None if repeated else content
+    return UNREADABLE if repeated else content
 
 
 def parse_document(

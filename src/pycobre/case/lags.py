@@ -50,6 +50,7 @@ def resolve_lags(case: CaseFiles, findings: Findings) -> Lags | None:
     past = _past_inflows(case, ids, depth, periods, coefficients.shape[2], findings)
     if case.inflow_stats is None:
         return None
+    _warn_of_unreached(case.inflow_stats, len(periods), findings)
     mean, std, known = _reach(case, case.inflow_stats, ids, stages, periods, used)
     _check_reached(case, ids, stages, used, known, std, findings)
     return Lags(coefficients, mean, std, past)
@@ -189,6 +190,18 @@ def _past_inflows(
             hint="leave them out",
         )
     return past
+
+
+def _warn_of_unreached(table: Table, depth: int, findings: Findings) -> None:
+    stage_ids = table.ints["stage_id"]
+    idle = stage_ids[stage_ids < -depth]
+    if idle.size:
+        findings.warn(
+            files.INFLOW_STATS,
+            f"no autoregressive lag reaches the periods {list_ids(idle.tolist())} before the study",
+            field="stage_id",
+            hint="leave the rows out",
+        )
 
 
 def _reach(

@@ -13,7 +13,7 @@ from pycobre.case.build import Resolved, build_system
 from pycobre.case.calendar import check_calendar
 from pycobre.case.config import Config
 from pycobre.case.dimensions import check_dimensions
-from pycobre.case.documents import parse_document, read_json
+from pycobre.case.documents import UNREADABLE, parse_document, read_json
 from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
@@ -166,7 +166,7 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
         if file == files.CONFIG:
             content, result.overridden = apply_overrides(content, overrides, findings)
         parsed = None
-        if content is not None:
+        if content is not UNREADABLE:
             parsed = parse_document(content, file, model, findings, result.overridden)
         if parsed is None:
             result.broken.add(file)

@@ -21,6 +21,9 @@ BoolArray = NDArray[np.bool_]
 # Stands for a null identifier ("every stage") in arrays; no int32 can be it.
 NULL_ID = -(2**40)
 
+# Ten years of months: far beyond any inflow model, and still an array that fits in memory.
+MAX_LAG = 120
+
 DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64}
 
 KEY_WORDS = {
@@ -45,6 +48,7 @@ class Column:
     nullable: bool = False
     minimum: float | None = None
     exclusive: bool = False
+    maximum: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ INFLOW_AR = TableSpec(
     (
         _id("hydro_id"),
         _id("stage_id"),
-        Column("lag", "int32", minimum=1),
+        Column("lag", "int32", minimum=1, maximum=MAX_LAG),
         Column("coefficient", "double"),
         Column("residual_std_ratio", "double", optional=True, nullable=True),
     ),
@@ -271,6 +275,8 @@ def _check_values(
         word = "above" if column.exclusive else "at least"
         low = values <= column.minimum if column.exclusive else values < column.minimum
         note(finite & low, f"must be {word} {column.minimum:g}, got {{value}}")
+    if column.maximum is not None:
+        note(finite & (values > column.maximum), f"must be at most {column.maximum:g}, got {{value}}")
 
 
 def _check_key(table: Table, file: str, spec: TableSpec, findings: Findings) -> None:
