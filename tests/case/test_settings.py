@@ -10,8 +10,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from pycobre.case import documents, files, renames
+from pycobre.case import renames
 from pycobre.case.config import Config
+from pycobre.case.load import DOCUMENTS
 from pycobre.case.unsupported import HONOURED_SETTINGS, SETTINGS, find_refusal
 
 
@@ -112,11 +113,13 @@ def test_an_unknown_field_is_answered_with_a_near_one(
     assert [p.hint for p in reload()[1] if p.field and p.field.endswith(path.split(".")[-1])] == [hint]
 
 
-def test_the_models_export_their_json_schema() -> None:
-    schema = json.dumps(Config.model_json_schema())
-    assert "Trajectories an iteration" in schema
-    assert documents.ITEM_NAMES.keys() >= {"hydros", "stages"}
-    assert files.CONFIG == "config.json"
+def test_every_document_exports_its_json_schema_with_units() -> None:
+    schemas = {
+        file: json.dumps(model.model_json_schema(), ensure_ascii=False) for _, file, model, _ in DOCUMENTS
+    }
+    assert "Trajectories an iteration" in schemas["config.json"]
+    assert "hm³" in schemas["system/hydros.json"]
+    assert "currency per MWh" in schemas["penalties.json"]
 
 
 @pytest.mark.parametrize(
