@@ -1,1 +1,7 @@
-"""Filled by the room's own commits."""
+"""Results on disk: tables with units, the policy, the manifest; whole or not at all, and read back lazily."""
+
+from pycobre.results.schema import FORMAT_VERSION as FORMAT_VERSION
+from pycobre.results.schema import TABLES as TABLES
+from pycobre.results.tabulate import operate as operate
+from pycobre.results.tabulate import simulation_tables as simulation_tables
+from pycobre.results.tabulate import training_tables as training_tables
