@@ -4,6 +4,7 @@ import pytest
 
 from pycobre.lp import COST_TERMS, LADDER
 from pycobre.results import FORMAT_VERSION, TABLES
+from pycobre.results.policy_store import CUTS
 from pycobre.results.schema import FOLDERS, index_of
 
 SUFFIX_UNITS = {
@@ -12,9 +13,10 @@ SUFFIX_UNITS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", [*TABLES, "cuts"])
 def test_every_column_says_unit_and_meaning(name):
-    for field in TABLES[name]:
+    schema = TABLES.get(name, CUTS)
+    for field in schema:
         assert field.metadata[b"unit"].decode(), field.name
         assert field.metadata[b"description"].decode().endswith("."), field.name
 
