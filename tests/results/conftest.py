@@ -9,6 +9,7 @@ import pytest
 
 from pycobre.comm import LocalCommunicator
 from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_scale_of
+from pycobre.results import ResultsWriter
 from pycobre.sddp import (
     IterationLimit,
     Node,
@@ -185,3 +186,19 @@ def part_of(whole: SimulatedRound, start: int, stop: int) -> SimulatedRound:
 @pytest.fixture(scope="session")
 def cut_round():
     return part_of
+
+
+@pytest.fixture
+def write(study, tmp_path):
+    """Writes the study's results to a directory of the test's own."""
+
+    def write_to(name: str = "out", *, force: bool = False, rounds=None, **finish):
+        with ResultsWriter(tmp_path / name, force=force) as writer:
+            writer.system(study.system)
+            writer.convergence(study.policy.history)
+            writer.policy(study.policy, study.system, study.recursion, {"seed": 11})
+            for round_ in rounds or [study.round]:
+                writer.simulation_round(study.system, study.recursion, study.models, round_)
+            return writer.finish({"ranks": 1}, **finish)
+
+    return write_to
