@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pycobre.errors import ResultsError
-from pycobre.results import Results, ResultsWriter, read_policy
+from pycobre.results import Results, ResultsWriter, digest, read_policy
 from pycobre.results import parquet as parquet_module
 
 
@@ -61,6 +61,7 @@ def test_rounds_do_not_show_in_the_bytes(write, study, cut_round, monkeypatch):
     rounds = [cut_round(study.round, *part) for part in ((0, 1), (1, 5), (5, 7))]
     parts = write("parts", rounds=rounds)
     assert files(whole) == files(parts)
+    assert digest(whole) == digest(parts)
     groups = pq.ParquetFile(parts / "simulation/hydros.parquet")
     sizes = [groups.metadata.row_group(g).num_rows for g in range(groups.num_row_groups)]
     groups.close()
