@@ -86,7 +86,8 @@ def group_segment(size: int, job: int) -> int:
 def named_segment(name: str, rank: int, size: int, deadline: float) -> Iterator[int]:
     """The descriptor of the segment *name*: made by rank 0, found by the others until *deadline*.
 
-    The name is gone when the block ends, well or not: by then all ranks have joined, or the start has failed.
+    The name goes as soon as the block of any rank has ended well: by then all have joined. It also goes when
+    rank 0 fails, or is found dead.
     """
     path = _FOLDER / name.removeprefix("/")
     if "/" in path.name or path.parent != _FOLDER or path.name in ("", ".", ".."):
@@ -96,8 +97,14 @@ def named_segment(name: str, rank: int, size: int, deadline: float) -> Iterator[
     descriptor = _make(path, size) if rank == 0 else _find(path, size, deadline)
     try:
         yield descriptor
-    finally:
+    except BaseException:
+        # A rank that was refused must not take the name from those that are still to come.
+        if rank == 0 or not _owner_alive(descriptor):
+            _unlink(path, descriptor)
+        raise
+    else:
         _unlink(path, descriptor)
+    finally:
         os.close(descriptor)
 
 
