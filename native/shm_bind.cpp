@@ -78,8 +78,8 @@ void send_whole(int descriptor, nb::bytes data) {
     const char *at = data.c_str();
     size_t left = data.size();
     int trouble = 0;
+    PyThreadState *state = PyEval_SaveThread();
     {
-        nb::gil_scoped_release free;
         const std::lock_guard<std::mutex> lock(one_at_a_time);
         while (left && !trouble) {
             const ssize_t written = write(descriptor, at, left);
@@ -87,6 +87,7 @@ void send_whole(int descriptor, nb::bytes data) {
             if (written > 0) at += written, left -= static_cast<size_t>(written);
         }
     }
+    shm::restore_thread(state);
     if (!trouble) return;
     errno = trouble;
     PyErr_SetFromErrno(PyExc_OSError);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kStream = 4 << 20;  // results of this size are not read again soon: keep them out of the cache
 constexpr size_t kLeastPiece = 32 << 10;
-constexpr size_t kPipelined = 8;  // pieces wanted of a message, so that copying in and out overlap
+constexpr size_t kFoldAlone = 256 << 10;  // more bytes than this to fold, over all ranks, are worth sharing out
 
 void copy(uint8_t *to, const uint8_t *from, size_t bytes, size_t message = 0) {
     if (!bytes) return;
@@ -36,8 +36,9 @@ void copy(uint8_t *to, const uint8_t *from, size_t bytes, size_t message = 0) {
 struct Cut {
     size_t piece;
     uint32_t count;
-    explicit Cut(size_t bytes) {
-        const size_t wanted = std::min(kPiece, std::max(bytes / kPipelined, kLeastPiece));
+    Cut(size_t bytes, bool crowded) {
+        // Copying in and out overlap if there are several; ranks that share processors pay for every one.
+        const size_t wanted = std::min(kPiece, std::max(bytes / (crowded ? 4 : 8), kLeastPiece));
         const size_t pieces = (bytes + wanted - 1) / wanted;
         piece = ((bytes + pieces - 1) / pieces + 63) / 64 * 64;
         count = static_cast<uint32_t>((bytes + piece - 1) / piece);
@@ -86,7 +87,7 @@ const uint8_t *small_of(Turn &turn, int rank, size_t bytes) {
 // Two ranks: each folds everything. Both read one foreign copy, which is the least that can be read.
 bool fold_everything(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, size_t item, Fold fold) {
     Group &group = turn.group;
-    const Cut cut(bytes);
+    const Cut cut(bytes, group.crowded);
     return stream(
         turn, cut.count, true,
         [&](uint32_t index, uint8_t *ring) { copy(ring, send + cut.begin(index), cut.length(index, bytes)); },
@@ -103,7 +104,7 @@ bool fold_everything(Turn &turn, const uint8_t *send, uint8_t *recv, size_t byte
 // More ranks: rank q folds slice q of each piece for all, so that nobody reads everyone's everything.
 bool fold_slices(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, size_t item, Fold fold) {
     Group &group = turn.group;
-    const Cut cut(bytes);
+    const Cut cut(bytes, group.crowded);
     const uint32_t first = group.pieces;
     const auto edge = [&](uint32_t index, int rank) {  // slices end at cache lines
         const size_t length = cut.length(index, bytes), lines = (length + 63) / 64;
@@ -173,7 +174,7 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
     }
     if (!turn.meet(call)) return false;
     turn.release_gil();
-    const Cut cut(most);
+    const Cut cut(most, group.crowded);
     return stream(
         turn, cut.count, true,
         [&](uint32_t index, uint8_t *ring) {
@@ -195,11 +196,12 @@ bool allreduce(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv,
     Group &group = turn.group;
     const size_t item = dtype_bytes(call.dtype), bytes = count * item;
     const Fold fold = fold_for(call.dtype, static_cast<Reduction>(call.argument));
-    if (bytes <= kEager) {
+    if (bytes <= std::min(kEager, kFoldAlone / static_cast<size_t>(group.size))) {
         if (bytes) std::memcpy(small_place(turn, group.rank, bytes), send, bytes);
         if (!turn.meet(call)) return false;
         const uint8_t *parts[kMaxRanks];
         for (int rank = 0; rank < group.size; ++rank) parts[rank] = small_of(turn, rank, bytes);
+        if (send != recv) parts[group.rank] = send;
         fold(recv, parts, group.size, count);
         return true;
     }
@@ -220,7 +222,7 @@ bool broadcast(Turn &turn, const Call &call, uint8_t *buffer, size_t bytes, int 
     }
     if (!turn.meet(call)) return false;
     turn.release_gil();
-    const Cut cut(bytes);
+    const Cut cut(bytes, group.crowded);
     return stream(
         turn, cut.count, sends,
         [&](uint32_t index, uint8_t *ring) { copy(ring, buffer + cut.begin(index), cut.length(index, bytes)); },

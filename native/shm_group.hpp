@@ -88,6 +88,10 @@ bool peers_alive(Group &group, uint32_t turn, Kind during);
 void settle_timeout(Group &group, size_t offset, uint32_t target, int only, Kind during, double seconds);
 
 // ---- shm_wait.cpp
+// PyEval_RestoreThread, except that a daemon thread that comes back while the interpreter ends sleeps until
+// the process is gone. Python would end it by unwinding these frames, which aborts the process.
+void restore_thread(PyThreadState *state);
+
 // One collective of this rank: waits with ever more patience, the GIL released after a moment.
 class Turn {
   public:
@@ -100,7 +104,7 @@ class Turn {
         if (!saved_) saved_ = PyEval_SaveThread();
     }
     void hold_gil() {
-        if (saved_) PyEval_RestoreThread(saved_);
+        if (saved_) restore_thread(saved_);
         saved_ = nullptr;
     }
 

@@ -1,3 +1,4 @@
+#include <cxxabi.h>
 #include <immintrin.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -35,6 +36,14 @@ long futex_wait(std::atomic<uint32_t> &word, uint32_t seen, uint64_t nanoseconds
 }
 
 void futex_wake(std::atomic<uint32_t> &word) { syscall(SYS_futex, &word, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0); }
+
+void restore_thread(PyThreadState *state) {
+    try {
+        PyEval_RestoreThread(state);
+    } catch (const abi::__forced_unwind &) {
+        for (;;) pause();
+    }
+}
 
 bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
     const auto here = [&] { return reached(word.value.load(std::memory_order_acquire), target); };

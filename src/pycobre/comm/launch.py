@@ -311,13 +311,13 @@ class Launch:
     def _error(self) -> WorkerError:
         rank = self._culprit()
         code = rank.code or 0
+        how = f"ended with code {code}"
         if code > 128:
             with contextlib.suppress(ValueError):
-                name = signal.Signals(code - 128).name
-                return WorkerError(
-                    rank.rank, code, f"was killed by signal {code - 128} ({name})", _text(rank.tail)
-                )
-        return WorkerError(rank.rank, code, f"ended with code {code}", _text(rank.tail))
+                how = f"was killed by signal {code - 128} ({signal.Signals(code - 128).name})"
+                if code - 128 == signal.SIGKILL:
+                    how += ", as the kernel does when memory runs out"
+        return WorkerError(rank.rank, code, how, _text(rank.tail))
 
     def _culprit(self) -> _Rank:
         """The rank that failed first; the ranks' own verdict knows better than the order of their ends."""

@@ -20,37 +20,55 @@ _FOLDER = Path("/dev/shm")
 
 
 def usable_cpus() -> int:
-    """Processors that this process may keep busy: its affinity, cut by the quota of its control group."""
+    """Processors that this process may keep busy: its affinity, cut by the quotas of its control groups."""
     count = len(os.sched_getaffinity(0))
-    for quota_file, period_file in (
-        ("/sys/fs/cgroup/cpu.max", None),
-        ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
-    ):
-        try:
-            quota = Path(quota_file).read_text().split()
-            period = Path(period_file).read_text().split() if period_file else quota[1:]
-            if quota[0] not in ("max", "-1"):
-                count = min(count, max(1, int(quota[0]) // int(period[0])))
-        except (OSError, ValueError, IndexError):
-            continue
+    for folder in _control_groups("cpu"):
+        with contextlib.suppress(OSError, ValueError):
+            if (folder / "cpu.max").exists():
+                quota, period = (folder / "cpu.max").read_text().split()  # the quota may be the word "max"
+            else:
+                quota, period = _text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")
+            if int(quota) > 0:
+                count = min(count, max(1, int(quota) // int(period)))
     return max(1, count)
 
 
 def available_bytes() -> int:
-    """Memory that can still be had here: the machine's, cut by the limit of this control group."""
+    """Memory that can still be had: the machine's, cut by the limits of this process's control groups."""
     found = []
     with contextlib.suppress(OSError, ValueError):
         lines = Path("/proc/meminfo").read_text().splitlines()
         found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    for limit, usage in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ):
-        try:
-            found.append(max(0, int(Path(limit).read_text()) - int(Path(usage).read_text())))
-        except (OSError, ValueError):  # no such control group, or the word "max"
-            continue
+    for folder in _control_groups("memory"):
+        for limit, usage in (
+            ("memory.max", "memory.current"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        ):
+            with contextlib.suppress(OSError, ValueError):  # not this kind of group, or the word "max"
+                most = int(_text(folder / limit))
+                statistics = dict(line.split() for line in _text(folder / "memory.stat").splitlines())
+                # Cached files count as used but give way.
+                used = int(_text(folder / usage)) - int(statistics.get("inactive_file", 0))
+                found.append(max(0, most - used))
     return min(found, default=1 << 62)
+
+
+def _control_groups(controller: str) -> list[Path]:
+    """Folders of the groups that hold this process, of either version, the outermost included."""
+    folders = []
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, place = line.split(":", 2)
+            if controllers and controller not in controllers.split(","):
+                continue
+            root = Path("/sys/fs/cgroup") / (controller if controllers else "")
+            inner = root / place.lstrip("/")
+            folders += [inner, *(outer for outer in inner.parents if outer.is_relative_to(root))]
+    return folders
+
+
+def _text(path: Path) -> str:
+    return path.read_text().strip()
 
 
 def nameless_memory(label: str, size: int) -> int:

@@ -9,8 +9,8 @@ import struct
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,9 @@ DESCRIPTOR_VARIABLE = "_PYCOBRE_SHM_DESCRIPTOR"
 JOB_VARIABLE = "_PYCOBRE_SHM_JOB"
 
 Number = TypeVar("Number", int, float)
+Attached = TypeVar("Attached")
 
-_OFFER = struct.Struct("<iiqq")  # the leader's process, its descriptor or -1, the bytes that were available
+_OFFER = struct.Struct("<iiq")  # the leader's process, its descriptor or -1, the bytes that were available
 
 
 @dataclass(frozen=True)
@@ -162,65 +163,65 @@ class ShmCommunicator(native.Group, Communicator, SharedMemoryProvider):
         length, found = check_region(count, dtype)
         size = length * found.itemsize
         code = native.dtype_code(np.empty(0, found))
-        descriptor = self._receive(native.KIND_REGION, "pycobre-region", size, code, length)
-        try:
-            memory = mmap.mmap(descriptor, size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE) if size else None
-        finally:
-            os.close(descriptor)
+
+        def attach(descriptor: int) -> mmap.mmap | None:
+            flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
+            return mmap.mmap(descriptor, size, flags=flags) if size else None
+
+        memory = self._share(native.KIND_REGION, (code, length), size, attach)
         return ShmRegion(self, memory, length, found)
 
     def split_local(self) -> ShmCommunicator:
         """A second communicator of the same ranks, since all of them share this machine."""
-        descriptor = self._receive(native.KIND_SPLIT, "", native.segment_bytes(self.size), 0, self.size)
+        descriptor = self._share(native.KIND_SPLIT, (0, 0), native.segment_bytes(self.size), os.dup)
         try:
-            return ShmCommunicator(
-                ShmConfig(
-                    self.rank,
-                    self.size,
-                    descriptor=descriptor,
-                    timeout_secs=self.config.timeout_secs,
-                    join_timeout_secs=self.config.join_timeout_secs,
-                )
-            )
+            config = replace(self.config, name=None, descriptor=descriptor, job=0)
+            return ShmCommunicator(config)
         finally:
             os.close(descriptor)
 
-    def _receive(self, kind: int, label: str, size: int, code: int, length: int) -> int:
-        """A descriptor of memory that the leader makes and the others take; on failure every rank raises."""
-        descriptor, available = -1, 0
+    def _share(
+        self, kind: int, call: tuple[int, int], size: int, attach: Callable[[int], Attached]
+    ) -> Attached:
+        """What *attach* makes of memory that the leader allots; if any rank fails, all raise."""
+        descriptor, available, attached = -1, 0, None
         try:
             if self.is_leader:
                 try:
                     if kind == native.KIND_SPLIT:
                         descriptor = group_segment(self.size, 0)
                     else:
-                        descriptor = nameless_memory(label, size)
+                        descriptor = nameless_memory("pycobre-region", size)
                 except (OSError, OverflowError):
                     available = available_bytes()
-            offer = _OFFER.pack(os.getpid(), descriptor, available, 0)
-            leader, number, available, _ = _OFFER.unpack(self._agree(kind, code, length, offer)[0])
+            offer = _OFFER.pack(os.getpid(), descriptor, available)
+            leader, number, available = _OFFER.unpack(self._agree(kind, *call, offer)[0])
             if number < 0:
                 raise AllocationFailed(size, f"{available} bytes are available")
-            taken = self._take(leader, number) if not self.is_leader else descriptor
-            # The leader must keep its descriptor open until all have taken theirs.
-            answers = self._agree(kind, code, length, struct.pack("<i", taken))
-            failed = [rank for rank, answer in enumerate(answers) if struct.unpack("<i", answer)[0] < 0]
+            trouble = b""
+            try:
+                if not self.is_leader:
+                    # The leader keeps its own open until all have answered.
+                    descriptor = os.open(f"/proc/{leader}/fd/{number}", os.O_RDWR | os.O_CLOEXEC)
+                attached = attach(descriptor)
+            except OSError as error:
+                trouble = (error.strerror or "unknown").encode()[: native.INLINE_BYTES]
+            answers = self._agree(kind, *call, trouble.ljust(native.INLINE_BYTES, b"\0"))
+            failed = {
+                rank: answer.rstrip(b"\0").decode(errors="replace")
+                for rank, answer in enumerate(answers)
+                if answer.strip(b"\0")
+            }
             if failed:
-                if not self.is_leader and taken >= 0:
-                    os.close(taken)
-                raise AllocationFailed(size, f"ranks {failed} can't open the leader's memory")
-        except BaseException:
+                if isinstance(attached, int):
+                    os.close(attached)
+                raise AllocationFailed(
+                    size, "; ".join(f"rank {rank}: {text}" for rank, text in failed.items())
+                )
+        finally:
             if descriptor >= 0:
                 os.close(descriptor)
-            raise
-        return taken
-
-    @staticmethod
-    def _take(leader: int, number: int) -> int:
-        try:
-            return os.open(f"/proc/{leader}/fd/{number}", os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return -1
+        return cast(Attached, attached)
 
     # What the native calls turn to when arguments are not plainly right: these complain, or mend.
 
