@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 
+#include "interfaces/highs_c_api.h"
 #include "module.hpp"
 #include "stage_problem.hpp"
 
@@ -38,6 +39,7 @@ FailureTuple tuple_of(const Failure &failure) { return {failure.unit, failure.op
 }  // namespace
 
 void bind_stage(nb::module_ &m) {
+    m.def("highs_version", [] { return std::string(Highs_version()); });
     nb::class_<StageProblem>(m, "StageProblem")
         .def(
             "__init__",

@@ -1,5 +1,39 @@
-"""pycobre: hydrothermal planning under uncertainty by SDDP, the same bits on every number of ranks."""
+"""pycobre: hydrothermal planning under uncertainty by SDDP, the same bits on any number of ranks.
 
+>>> import pycobre
+>>> result = pycobre.train("examples/toy", num_workers=2)  # doctest: +SKIP
+>>> result.lower_bound  # doctest: +SKIP
+"""
+
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+if _TYPE_CHECKING:
+    from pycobre.app.api import TrainingResult as TrainingResult
+    from pycobre.app.api import train as train
+    from pycobre.case import load_case as load_case
+    from pycobre.results import Results as Results
+    from pycobre.study import Study as Study
 
 __version__ = _version("pycobre")
+
+# Imported when first used: `import pycobre.comm` must not pay for the case reader and the command line.
+_PLACES = {
+    "TrainingResult": "pycobre.app.api",
+    "train": "pycobre.app.api",
+    "load_case": "pycobre.case",
+    "Results": "pycobre.results",
+    "Study": "pycobre.study",
+}
+__all__ = ["__version__", *_PLACES]
+
+
+def __getattr__(name: str) -> object:
+    if name in _PLACES:
+        return getattr(_import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'pycobre' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,6 +13,8 @@ _Bytes = NDArray[np.int8]
 _Triplets = tuple[_Ints, _Ints, _Floats]
 _Options = Sequence[tuple[str, str]]
 
+def highs_version() -> str: ...
+
 class StageProblem:
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Filled by the room's own commits."""
+"""What people start: the command line, the launcher of ranks and the functions for Python."""

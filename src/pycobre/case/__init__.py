@@ -1,1 +1,7 @@
-"""Filled by the room's own commits."""
+"""Case directories in Cobre's 0.18 format: read, checked in full, turned into a power system."""
+
+from pycobre.case.load import Case as Case
+from pycobre.case.load import check_case as check_case
+from pycobre.case.load import load_case as load_case
+from pycobre.case.options import BoundStallingOption as BoundStallingOption
+from pycobre.case.options import StudyOptions as StudyOptions

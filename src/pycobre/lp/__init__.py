@@ -1,5 +1,7 @@
 """Stage problems: their form, the hydrothermal one, and what solves them."""
 
+from pycobre.lp.assembly import ABSENT as ABSENT
+from pycobre.lp.assembly import Assembly as Assembly
 from pycobre.lp.hydrothermal import StageModel as StageModel
 from pycobre.lp.hydrothermal import build_stages as build_stages
 from pycobre.lp.ladder import LADDER as LADDER
@@ -15,6 +17,7 @@ from pycobre.lp.solver import SolverCounts as SolverCounts
 from pycobre.lp.solver import StageSolver as StageSolver
 from pycobre.lp.solver import StageUnsolved as StageUnsolved
 from pycobre.lp.solver import cost_scale_of as cost_scale_of
+from pycobre.lp.solver import solver_version as solver_version
 from pycobre.lp.state import StateLayout as StateLayout
 from pycobre.lp.template import Sparse as Sparse
 from pycobre.lp.template import StageTemplate as StageTemplate

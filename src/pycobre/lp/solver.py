@@ -288,6 +288,11 @@ class HighsSolver(StageSolver):
         return SolverCounts(problem.solves, problem.pivots, tuple(problem.recoveries))
 
 
+def solver_version() -> str:
+    """Version of HiGHS that is linked."""
+    return _native.highs_version()
+
+
 def cost_scale_of(templates: list[StageTemplate]) -> float:
     """The power of two nearest to the median cost coefficient of *templates*: dividing by it is exact."""
     costs = np.concatenate([np.abs(template.cost[template.cost != 0.0]) for template in templates] or [[]])

@@ -22,6 +22,7 @@ NORMAL_975 = 1.959963984540054
 """0.975 quantile of the standard normal distribution: half width of a 95 % interval in deviations."""
 
 _ROUND_BYTES = 64 * 2**20
+_ROUND_SCENARIOS = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +104,7 @@ def _round_size(policy: Policy) -> int:
         len(node.template.cost) + len(node.template.row_lower) + node.template.states_in
         for node in policy.graph.nodes
     )
-    return max(16, _ROUND_BYTES // (8 * numbers))
+    return min(_ROUND_SCENARIOS, max(16, _ROUND_BYTES // (8 * numbers)))
 
 
 def _gather_walk(comm: Communicator, policy: Policy, walked: Walk, mine: range, count: int) -> Walk:

@@ -1,0 +1,115 @@
+"""pycobre from Python: one call trains a case on any number of processes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from pycobre.app.execute import result_of, run_on_ranks
+from pycobre.app.request import RunRequest
+from pycobre.results import Results, StoredPolicy, read_policy
+from pycobre.study import RunFinished, StudyEvent
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingResult:
+    """What :func:`train` returns.
+
+    Attributes
+    ----------
+    summary
+        Bound, costs, counts and times of the run.
+    policy
+        The cuts, in memory.
+    results
+        The results on disk, or ``None`` if no output was asked for.
+    """
+
+    summary: RunFinished
+    policy: StoredPolicy
+    results: Results | None
+
+    @property
+    def lower_bound(self) -> float:
+        """Lower bound after the last iteration."""
+        return self.summary.lower_bound
+
+    @property
+    def iterations(self) -> int:
+        """Iterations done."""
+        return self.summary.iterations
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        text = f"{summary.status} ({summary.reason}), {summary.iterations} iterations"
+        text += f", lower bound {summary.lower_bound:.8g}"
+        if summary.simulated_mean is not None:
+            text += f", simulated cost {summary.simulated_mean:.8g} ± {summary.simulated_ci95:.3g}"
+        return f"TrainingResult({text})"
+
+
+def train(
+    case: str | PathLike[str],
+    *,
+    num_workers: int = 1,
+    backend: str = "auto",
+    threads: int | None = None,
+    output: str | PathLike[str] | None = None,
+    force: bool = False,
+    simulation: bool = False,
+    overrides: Mapping[str, object] | None = None,
+    on_event: Callable[[StudyEvent], None] | None = None,
+) -> TrainingResult:
+    """Trained policy of a case directory, with what the run came to.
+
+    The processes are fresh interpreters: this works from a script without a ``__main__`` guard, from a
+    notebook and from ``python -c``. The result has the same bits for any ``num_workers`` and ``threads``.
+
+    Parameters
+    ----------
+    case
+        Case directory.
+    num_workers
+        Processes that share the work; 1 works in this one.
+    backend
+        ``auto``, ``shm`` or ``local``.
+    threads
+        Native threads of each; by default the cores are shared among them.
+    output
+        Directory for results; nothing is kept on disk without one.
+    force
+        Replace results that are there already.
+    simulation
+        Also simulate, as the case says.
+    overrides
+        Settings on top of ``config.json`` by dotted key, such as ``{"training.iterations": 50}``.
+    on_event
+        Called in this process with every event of the run.
+
+    Raises
+    ------
+    CaseError
+        The case is wrong; ``problems`` lists everything.
+    BackendError, ResultsError
+        Before any work is done.
+    StageProblemError, WorkerError
+        The run failed; with several workers the error is a ``WorkerError`` that names the rank.
+    """
+    with tempfile.TemporaryDirectory(prefix="pycobre-") as scratch:
+        request = RunRequest.of(
+            Path(case),
+            output if output is None else Path(output),
+            force=force,
+            threads=threads,
+            simulation=simulation,
+            overrides=dict(overrides or {}),
+        )
+        if output is None:
+            request = request.into(Path(scratch) / "results")
+        summary = result_of(run_on_ranks(request, num_workers, backend), on_event)
+        place = Path(request.output)
+        kept = Results.open(place) if output is not None else None
+        return TrainingResult(summary, read_policy(place / "policy"), kept)

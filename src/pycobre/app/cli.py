@@ -1,0 +1,209 @@
+"""The command line: ``pycobre run | validate | init | version``. Flags say how, the case says what."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import pycobre
+from pycobre.app.console import RunConsole
+from pycobre.app.execute import result_of, run_here, run_on_ranks
+from pycobre.app.records import dump, failure_line, to_line
+from pycobre.app.request import RunRequest
+from pycobre.app.templates import TEMPLATES, copy_template
+from pycobre.case import check_case
+from pycobre.comm import available_backends
+from pycobre.errors import PycobreError, WorkerError
+from pycobre.lp import solver_version
+from pycobre.study import StudyEvent
+
+app = typer.Typer(
+    name="pycobre",
+    help="Plan hydrothermal power systems under uncertainty: the same bits on any number of ranks.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout, prose on stderr.")]
+CasePath = Annotated[Path, typer.Argument(help="Case directory (Cobre 0.18 format).", show_default=False)]
+
+
+@app.command()
+def run(
+    case: CasePath,
+    ranks: Annotated[int | None, typer.Option(min=1, help="Processes to start on this machine.")] = None,
+    backend: Annotated[str, typer.Option(help="How ranks talk: auto, shm, local.")] = "auto",
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, help="Threads a rank; by default the cores are shared.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Results directory; CASE/output by default.", show_default=False)
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace earlier results.")] = False,
+    no_simulation: Annotated[bool, typer.Option("--no-simulation", help="Train only.")] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a key of config.json for this run.", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a policy for CASE, simulate it and write the results."""
+    request = RunRequest.of(
+        case,
+        out,
+        force=force,
+        threads=threads,
+        simulation=not no_simulation,
+        overrides=_overrides(settings or []),
+    )
+    if ranks is None:
+        chosen = None if backend == "auto" else backend
+        events: Iterator[StudyEvent] = run_here(request, chosen)
+    else:
+        events = run_on_ranks(request, ranks, backend)
+    console = Console(stderr=as_json, highlight=False)
+    finished = None
+    with RunConsole(console) as shown:
+
+        def show(event: StudyEvent) -> None:
+            shown.show(event)
+            if as_json:
+                _line(to_line(event))
+
+        try:
+            finished = result_of(events, show)
+        except KeyboardInterrupt:
+            if finished is None and as_json:
+                _line(failure_line("interrupted", "interrupted", 130, request.output))
+            raise typer.Exit(130) from None
+        except Exception as error:
+            _fail(error, as_json, request.output)
+    if finished.status == "interrupted":
+        raise typer.Exit(130)
+
+
+@app.command()
+def validate(
+    case: CasePath,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a key of config.json first.", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check CASE: every problem at once, with file, entity, field and a hint."""
+    found, problems = check_case(case, _overrides(settings or []))
+    if as_json:
+        for problem in problems:
+            _line(dump({"type": "problem", **vars(problem)}))
+        _line(dump({"type": "result", "status": "done" if found else "failed", "problems": len(problems)}))
+    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    for file in dict.fromkeys(problem.file for problem in problems):
+        console.print(file, markup=False, style="bold")
+        for problem in problems:
+            if problem.file == file:
+                console.print(f"  {problem.kind}: {problem}", markup=False)
+    if found is None:
+        errors = sum(problem.kind != "warning" for problem in problems)
+        console.print(f"{errors} problem{'s' if errors != 1 else ''}: the case can't run", style="bold red")
+        raise typer.Exit(3)
+    system = found.system
+    console.print(
+        f"the case is sound: {len(system.stages)} stages, {len(system.hydros)} hydros,"
+        f" {len(system.thermals)} thermals, {len(system.buses)} buses, {len(system.lines)} lines",
+        style="bold green",
+    )
+
+
+@app.command()
+def init(
+    directory: Annotated[Path, typer.Argument(help="Where the new case goes.", show_default=False)],
+    template: Annotated[str, typer.Option(help=f"One of {', '.join(TEMPLATES)}.")] = "toy",
+) -> None:
+    """Write a bundled case to DIRECTORY, to start one's own from."""
+    try:
+        copy_template(template, directory)
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"pycobre init: {error}\n")
+        raise typer.Exit(2) from None
+    sys.stdout.write(f"{template} is in {directory}; try: pycobre run {directory}\n")
+
+
+@app.command()
+def version(as_json: Json = False) -> None:
+    """Versions of pycobre and of what its results depend on."""
+    facts: dict[str, object] = {
+        "pycobre": pycobre.__version__,
+        "highs": solver_version(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "backends": list(available_backends()),
+    }
+    if as_json:
+        _line(dump({"type": "result", "status": "done", **facts}))
+        return
+    for name, value in facts.items():
+        shown = ", ".join(value) if isinstance(value, list) else value
+        sys.stdout.write(f"{name:9} {shown}\n")
+
+
+def _overrides(settings: list[str]) -> dict[str, object]:
+    """Values of ``KEY=VALUE``: JSON where it is JSON, else text."""
+    found: dict[str, object] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"'{setting}' is not KEY=VALUE", param_hint="--set")
+        try:
+            found[key] = json.loads(text)
+        except json.JSONDecodeError:
+            found[key] = text
+    return found
+
+
+def _fail(error: Exception, as_json: bool, output: str) -> None:
+    """Say what went wrong and leave with its exit code."""
+    if not isinstance(error, PycobreError):
+        traceback.print_exc()
+        sys.stderr.write("this is a bug of pycobre's, please report it with the lines above\n")
+        code = 1
+    else:
+        code = error.exit_code
+        told = error if not isinstance(error, WorkerError) else str(error).partition("\n")[0]
+        sys.stderr.write(f"pycobre: {told}\n")
+    if as_json:
+        more: dict[str, object] = {"error": type(error).__name__}
+        if isinstance(error, WorkerError):
+            more |= {"rank": error.rank, "details": error.details}
+        _line(failure_line("failed", str(error), code, output, **more))
+    raise typer.Exit(code)
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Run the command line; a reader that closed the pipe is no error of ours."""
+    try:
+        app()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)

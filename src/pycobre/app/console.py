@@ -1,0 +1,142 @@
+"""What a person sees of a run: a live line on a terminal, a fixed-width table in a pipe, a summary at the end."""
+
+from __future__ import annotations
+
+import math
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from pycobre.lp import LADDER
+from pycobre.sddp import IterationFinished, TrainingFinished
+from pycobre.sddp.simulate import NORMAL_975
+from pycobre.study import RunFinished, SimulationProgress, StudyEvent, StudyStarted
+
+_HEADER = (
+    f"{'iteration':>9}  {'lower bound':>15}  {'forward cost':>15}  {'± 95 %':>10}  {'time s':>8}  {'LP/s':>8}"
+)
+
+
+class RunConsole:
+    """Shows events as they come.
+
+    Parameters
+    ----------
+    console
+        Where to; a terminal gets the live line, anything else the table.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+        self._forward_passes = 1
+        self._last: IterationFinished | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end_live()
+
+    def show(self, event: StudyEvent) -> None:
+        """Show one event."""
+        if isinstance(event, StudyStarted):
+            self._started(event)
+        elif isinstance(event, IterationFinished):
+            self._iteration(event)
+        elif isinstance(event, TrainingFinished):
+            self._end_live()
+        elif isinstance(event, SimulationProgress):
+            self._simulation(event)
+        elif isinstance(event, RunFinished):
+            self._end_live()
+            self._finished(event)
+
+    def _print(self, text: str, style: str = "") -> None:
+        self._console.print(Text(text, style=style), soft_wrap=True)
+
+    def _started(self, event: StudyStarted) -> None:
+        self._forward_passes = event.forward_passes
+        self._print(f"pycobre: {event.case}", "bold")
+        self._print(
+            f"  {event.stages} stages, {event.hydros} hydros, {event.thermals} thermals, {event.buses} buses,"
+            f" {event.lines} lines; {event.states} states"
+        )
+        self._print(
+            f"  at most {event.iteration_limit} iterations of {event.forward_passes} forward passes,"
+            f" then {event.simulation_scenarios} simulated scenarios"
+        )
+        self._print(
+            f"  {event.ranks} rank{'s' if event.ranks > 1 else ''} ({event.backend}),"
+            f" {event.threads} thread{'s' if event.threads > 1 else ''} each"
+        )
+        for warning in event.warnings:
+            self._print(f"  warning: {warning}", "yellow")
+        if not self._console.is_terminal:
+            self._print(_HEADER)
+
+    def _iteration(self, event: IterationFinished) -> None:
+        seconds = event.elapsed_s - (self._last.elapsed_s if self._last else 0.0)
+        solves = event.lp_solves - (self._last.lp_solves if self._last else 0)
+        rate = solves / seconds if seconds > 0 else math.nan
+        half = NORMAL_975 * event.forward_std / math.sqrt(self._forward_passes)
+        interval = f"{half:10.3e}" if self._forward_passes > 1 else f"{'-':>10}"
+        self._last = event
+        if not self._console.is_terminal:
+            self._print(
+                f"{event.iteration:9d}  {event.lower_bound:15.8e}  {event.forward_mean:15.8e}  {interval}"
+                f"  {event.elapsed_s:8.1f}  {rate:8.0f}"
+            )
+            return
+        self._show_live(
+            f"iteration {event.iteration}   lower bound {event.lower_bound:,.2f}"
+            f"   forward cost {event.forward_mean:,.0f} ± {interval.strip()}"
+            f"   {event.elapsed_s:.1f} s   {rate:,.0f} LP/s"
+        )
+
+    def _simulation(self, event: SimulationProgress) -> None:
+        text = (
+            f"simulated {event.done} of {event.scenarios} scenarios"
+            f"   cost {event.mean:,.2f} ± {event.ci95:,.2f}"
+        )
+        if self._console.is_terminal:
+            self._show_live(text)
+        else:
+            self._print(text)
+
+    def _finished(self, event: RunFinished) -> None:
+        self._print(f"{event.status}: {event.reason} after {event.iterations} iterations", "bold")
+        self._print(f"  lower bound      {event.lower_bound:20,.4f}")
+        if event.simulated_mean is not None and event.simulated_ci95 is not None:
+            self._print(
+                f"  simulated cost   {event.simulated_mean:20,.4f}  ± {event.simulated_ci95:,.4f} (95 %)"
+            )
+        if event.bound_holds is False:
+            self._print(
+                "  WARNING: the lower bound lies above the simulated cost and its interval. More scenarios may"
+                " mend that; if not, the model or pycobre is wrong: please report it.",
+                "bold red",
+            )
+        helped = [f"{step.name} {n}" for step, n in zip(LADDER, event.recoveries, strict=True) if n]
+        recovered = f" ({', '.join(helped)} recovered)" if helped else ""
+        self._print(
+            f"  {event.lp_solves:,} stage problems{recovered};"
+            f" training {event.train_s:.1f} s, simulation {event.simulate_s:.1f} s, {event.cpu_s:.1f} CPU s"
+        )
+        self._print(f"  results in {event.output}")
+
+    def _show_live(self, text: str) -> None:
+        if self._live is None:
+            self._live = Live(console=self._console, refresh_per_second=8, transient=False)
+            self._live.start()
+        self._live.update(Text(text))
+
+    def _end_live(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None

@@ -1,0 +1,65 @@
+"""The files of a case directory: their names, and what was read of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pycobre.case.config import Config
+from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
+from pycobre.case.initial import InitialFile
+from pycobre.case.penalties import PenaltiesFile
+from pycobre.case.production import ProductionFile
+from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile
+from pycobre.case.stages import StagesFile
+from pycobre.case.tables import Table
+
+CONFIG = "config.json"
+STAGES = "stages.json"
+PENALTIES = "penalties.json"
+INITIAL = "initial_conditions.json"
+BUSES = "system/buses.json"
+LINES = "system/lines.json"
+THERMALS = "system/thermals.json"
+HYDROS = "system/hydros.json"
+PRODUCTION = "system/hydro_production_models.json"
+PLANES = "system/fpha_hyperplanes.parquet"
+ENERGY = "system/hydro_energy_productivity.parquet"
+INFLOW_STATS = "scenarios/inflow_seasonal_stats.parquet"
+INFLOW_AR = "scenarios/inflow_ar_coefficients.parquet"
+INFLOW_HISTORY = "scenarios/inflow_history.parquet"
+LOAD_STATS = "scenarios/load_seasonal_stats.parquet"
+LOAD_FACTORS = "scenarios/load_factors.json"
+CORRELATION = "scenarios/correlation.json"
+NOISE_OPENINGS = "scenarios/noise_openings.parquet"
+THERMAL_BOUNDS = "constraints/thermal_bounds.parquet"
+
+FOLDERS = ("system", "scenarios", "constraints")
+
+
+@dataclass
+class CaseFiles:
+    """What was read; ``None`` for a file that is absent or wrong, which ``broken`` tells apart."""
+
+    root: Path
+    config: Config | None = None
+    stages: StagesFile | None = None
+    penalties: PenaltiesFile | None = None
+    initial: InitialFile | None = None
+    buses: BusesFile | None = None
+    lines: LinesFile | None = None
+    thermals: ThermalsFile | None = None
+    hydros: HydrosFile | None = None
+    production: ProductionFile | None = None
+    load_factors: LoadFactorsFile | None = None
+    correlation: CorrelationFile | None = None
+    planes: Table | None = None
+    energy: Table | None = None
+    inflow_stats: Table | None = None
+    inflow_ar: Table | None = None
+    load_stats: Table | None = None
+    noise_openings: Table | None = None
+    thermal_bounds: Table | None = None
+    broken: set[str] = field(default_factory=set)
+    overridden: frozenset[str] = frozenset()
+    """Dotted keys of the configuration that were overridden."""

@@ -1,0 +1,199 @@
+"""A case directory read, checked layer by layer, and turned into a power system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+
+from pycobre.case import files, tables
+from pycobre.case.build import Resolved, build_system
+from pycobre.case.calendar import check_calendar
+from pycobre.case.config import Config
+from pycobre.case.dimensions import check_dimensions
+from pycobre.case.documents import UNREADABLE, parse_document, read_json
+from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
+from pycobre.case.files import CaseFiles
+from pycobre.case.findings import Findings
+from pycobre.case.initial import InitialFile
+from pycobre.case.lags import resolve_lags
+from pycobre.case.noise import resolve_correlation, resolve_openings
+from pycobre.case.options import StudyOptions, check_options, read_options
+from pycobre.case.overrides import apply_overrides
+from pycobre.case.penalties import PenaltiesFile
+from pycobre.case.physics import check_physics
+from pycobre.case.plants import resolve_production
+from pycobre.case.production import ProductionFile
+from pycobre.case.record import Document
+from pycobre.case.references import check_references
+from pycobre.case.refusals import refuse_lags, refuse_unsupported
+from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile
+from pycobre.case.stages import StagesFile
+from pycobre.case.tables import FloatArray
+from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
+from pycobre.errors import CaseError, Problem
+from pycobre.system import System
+
+# (attribute of CaseFiles, file, records, required)
+DOCUMENTS: tuple[tuple[str, str, type[Document], bool], ...] = (
+    ("config", files.CONFIG, Config, True),
+    ("stages", files.STAGES, StagesFile, True),
+    ("penalties", files.PENALTIES, PenaltiesFile, True),
+    ("initial", files.INITIAL, InitialFile, True),
+    ("buses", files.BUSES, BusesFile, True),
+    ("lines", files.LINES, LinesFile, True),
+    ("thermals", files.THERMALS, ThermalsFile, True),
+    ("hydros", files.HYDROS, HydrosFile, True),
+    ("production", files.PRODUCTION, ProductionFile, False),
+    ("load_factors", files.LOAD_FACTORS, LoadFactorsFile, False),
+    ("correlation", files.CORRELATION, CorrelationFile, False),
+)
+TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
+    ("planes", files.PLANES, tables.PLANES),
+    ("energy", files.ENERGY, tables.ENERGY),
+    ("inflow_stats", files.INFLOW_STATS, tables.INFLOW_STATS),
+    ("inflow_ar", files.INFLOW_AR, tables.INFLOW_AR),
+    ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
+    ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
+    ("thermal_bounds", files.THERMAL_BOUNDS, tables.THERMAL_BOUNDS),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A case directory that was read and found right.
+
+    Attributes
+    ----------
+    path
+        The directory.
+    system
+        The power system, its stages and statistics.
+    options
+        How to train and simulate.
+    openings
+        Given noise, one array of shape (openings, noise dimension) a stage; ``None`` if it is drawn.
+    warnings
+        What is odd about the case, but honoured.
+    """
+
+    path: Path
+    system: System
+    options: StudyOptions
+    openings: tuple[FloatArray, ...] | None
+    warnings: tuple[Problem, ...]
+
+
+def load_case(path: str | PathLike[str], overrides: Mapping[str, object] | None = None) -> Case:
+    """Case in a directory of Cobre's 0.18 format.
+
+    Parameters
+    ----------
+    path
+        The case directory.
+    overrides
+        Settings on top of ``config.json`` by dotted key, such as
+        ``{"training.selection.forward_passes": 8}``, or by one of the short keys ``training.iterations``,
+        ``training.forward_passes`` and ``simulation.num_scenarios``.
+
+    Raises
+    ------
+    CaseError
+        The case is wrong or asks for something that can't be honoured; ``problems`` lists everything.
+    """
+    case, problems = check_case(path, overrides)
+    if case is None:
+        raise CaseError([problem for problem in problems if problem.kind != "warning"])
+    return case
+
+
+def check_case(
+    path: str | PathLike[str], overrides: Mapping[str, object] | None = None
+) -> tuple[Case | None, tuple[Problem, ...]]:
+    """Case, or ``None`` if it has errors, and all problems found: errors first, then warnings.
+
+    The parameters are those of :func:`load_case`.
+    """
+    findings = Findings()
+    root = Path(path)
+    if not root.is_dir():
+        reason = "is not a directory" if root.exists() else "does not exist"
+        findings.add(
+            "structure",
+            str(root),
+            reason,
+            hint="give the directory that holds config.json and the folders system and scenarios",
+        )
+        return None, findings.errors
+    files_read = _read(root, overrides or {}, findings)
+    _note_strangers(root, findings)
+    refuse_unsupported(files_read, findings)
+    refuse_lags(files_read, findings)
+    check_options(files_read, findings)
+    check_references(files_read, findings)
+    check_dimensions(files_read, findings)
+    check_calendar(files_read, findings)
+    check_physics(files_read, findings)
+    production = resolve_production(files_read, findings)
+    lags = resolve_lags(files_read, findings)
+    correlation = resolve_correlation(files_read, findings)
+    openings = resolve_openings(files_read, findings)
+    problems = findings.errors + findings.warnings
+    if findings.errors or production is None or lags is None or correlation is None:
+        return None, problems
+    assert files_read.config is not None
+    case = Case(
+        path=root,
+        system=build_system(files_read, Resolved(lags, production, correlation)),
+        options=read_options(files_read.config),
+        openings=openings,
+        warnings=findings.warnings,
+    )
+    return case, problems
+
+
+def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> CaseFiles:
+    result = CaseFiles(root)
+    for name, file, model, required in DOCUMENTS:
+        if not (root / file).is_file():
+            if required:
+                findings.add("structure", file, "the file is missing", hint="every case needs it")
+                result.broken.add(file)
+            continue
+        content = read_json(root, file, findings)
+        if file == files.CONFIG:
+            content, result.overridden = apply_overrides(content, overrides, findings)
+        parsed = None
+        if content is not UNREADABLE:
+            parsed = parse_document(content, file, model, findings, result.overridden)
+        if parsed is None:
+            result.broken.add(file)
+        setattr(result, name, parsed)
+    for name, file, spec in TABLES:
+        if (root / file).is_file():
+            table = tables.read_table(root, file, spec, findings)
+            if table is None:
+                result.broken.add(file)
+            setattr(result, name, table)
+    return result
+
+
+def _note_strangers(root: Path, findings: Findings) -> None:
+    """Warn of files that nothing reads: a misspelt name would otherwise go unnoticed."""
+    known = {file for _, file, _, _ in DOCUMENTS} | {file for _, file, _ in TABLES} | set(UNSUPPORTED_FILES)
+    found = [path for path in sorted(root.iterdir()) if path.suffix in (".json", ".parquet")]
+    for folder in files.FOLDERS:
+        if (root / folder).is_dir():
+            found += sorted((root / folder).rglob("*"))
+    for path in found:
+        file = path.relative_to(root).as_posix()
+        if not path.is_file() or path.name.startswith(".") or file in known:
+            continue
+        near = get_close_matches(file, sorted(known), n=1, cutoff=0.8)
+        findings.warn(
+            file,
+            "is not part of the format and is not read",
+            hint=f"did you mean {near[0]}?" if near else None,
+        )

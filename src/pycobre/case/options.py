@@ -1,0 +1,139 @@
+"""How a study is run, as its configuration says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pycobre.case import files
+from pycobre.case.config import BoundStalling, Config, IterationLimit, SampledPasses, TimeLimit
+from pycobre.case.files import CaseFiles
+from pycobre.case.findings import Findings
+
+DEFAULT_SEED = 42
+
+
+@dataclass(frozen=True)
+class BoundStallingOption:
+    """Stop when the lower bound improves by less than *tolerance* (relative) over *iterations*."""
+
+    iterations: int
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """How a study is trained and simulated.
+
+    Attributes
+    ----------
+    forward_passes
+        Trajectories an iteration.
+    iteration_limit
+        Most iterations of the training.
+    time_limit_s
+        Most seconds of the training, or ``None``.
+    bound_stalling
+        When the bound counts as stalled, or ``None``.
+    stopping_mode
+        ``any`` rule ends the training, or ``all`` of them together; the iteration limit always does.
+    tree_seed, forward_seed, simulation_seed
+        Seeds of the openings, of the training's trajectories and of the simulation's.
+    simulation_scenarios
+        Trajectories of the simulation, 0 without one.
+    cost_scale_factor
+        Divisor of the costs inside the stage problems, or ``None`` to choose one.
+    policy_path
+        Where the policy is kept, from the output directory.
+    """
+
+    forward_passes: int
+    iteration_limit: int
+    time_limit_s: float | None
+    bound_stalling: BoundStallingOption | None
+    stopping_mode: str
+    tree_seed: int
+    forward_seed: int
+    simulation_seed: int
+    simulation_scenarios: int
+    cost_scale_factor: float | None
+    policy_path: str
+
+
+def check_options(case: CaseFiles, findings: Findings) -> None:
+    """Note settings of the configuration that do not fit together."""
+    config = case.config
+    if config is None:
+        return
+    if not any(isinstance(rule, IterationLimit) for rule in config.training.stopping_rules):
+        findings.add(
+            "schema",
+            files.CONFIG,
+            "must hold an iteration_limit",
+            field="training.stopping_rules",
+            hint='add {"type": "iteration_limit", "limit": 100}',
+        )
+    if config.simulation.enabled and config.simulation.selection is None:
+        findings.add(
+            "schema",
+            files.CONFIG,
+            "is required when the simulation is enabled",
+            field="simulation.selection",
+            hint='such as {"method": "sampled", "num_scenarios": 100}',
+        )
+    if not config.simulation.enabled and any(
+        key.startswith("simulation.selection") for key in case.overridden
+    ):
+        findings.warn(
+            files.CONFIG,
+            "the number of scenarios has no effect: the simulation is off",
+            entity="override",
+            field="simulation.selection.num_scenarios",
+            hint="set simulation.enabled to true",
+        )
+    path = PurePosixPath(config.policy.path)
+    if (
+        not config.policy.path.strip()
+        or ".." in path.parts
+        or path in (PurePosixPath("."), PurePosixPath("/"))
+    ):
+        findings.add(
+            "schema",
+            files.CONFIG,
+            f"'{config.policy.path}' can't be a policy directory: writing a policy replaces all of it",
+            field="policy.path",
+            hint='name a directory of its own, such as "./policy"',
+        )
+
+
+def read_options(config: Config) -> StudyOptions:
+    """Options of a configuration that was checked."""
+    training, simulation = config.training, config.simulation
+    pick = min if training.stopping_mode == "any" else max
+    limits = [rule.limit for rule in training.stopping_rules if isinstance(rule, IterationLimit)]
+    seconds = [rule.seconds for rule in training.stopping_rules if isinstance(rule, TimeLimit)]
+    stalling = [rule for rule in training.stopping_rules if isinstance(rule, BoundStalling)]
+    assert isinstance(training.selection, SampledPasses)
+    forward_seed = training.scenario_source.seed if training.scenario_source else None
+    simulation_seed = simulation.scenario_source.seed if simulation.scenario_source else None
+    scenarios = getattr(simulation.selection, "num_scenarios", 0) if simulation.enabled else 0
+    return StudyOptions(
+        forward_passes=training.selection.forward_passes,
+        iteration_limit=pick(limits),
+        time_limit_s=pick(seconds) if seconds else None,
+        bound_stalling=BoundStallingOption(stalling[0].iterations, stalling[0].tolerance)
+        if stalling
+        else None,
+        stopping_mode=training.stopping_mode,
+        tree_seed=_first(training.tree_seed),
+        forward_seed=_first(forward_seed),
+        simulation_seed=_first(simulation_seed, forward_seed),
+        simulation_scenarios=int(scenarios),
+        cost_scale_factor=config.modeling.cost_scale_factor,
+        policy_path=config.policy.path,
+    )
+
+
+def _first(*seeds: int | None) -> int:
+    """First seed that is given; without one the study is still the same every time."""
+    return next((seed for seed in seeds if seed is not None), DEFAULT_SEED)

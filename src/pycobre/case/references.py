@@ -1,0 +1,259 @@
+"""Everything that names something else names something that exists, and every name is given once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
+
+import numpy as np
+
+from pycobre.case import files
+from pycobre.case.entities import Entity
+from pycobre.case.files import CaseFiles
+from pycobre.case.findings import Findings, list_ids, name_entity, plural
+from pycobre.case.statistics import study_stages
+from pycobre.case.tables import NULL_ID, Table
+
+REFERENCE = "reference"
+
+
+def check_references(case: CaseFiles, findings: Findings) -> None:
+    """Note every reference that leads nowhere, and every id that is given twice."""
+    _check_unique(case, findings)
+    _check_entities(case, findings)
+    _check_seasons(case, findings)
+    _check_tables(case, findings)
+    _check_scenarios(case, findings)
+    _check_initial(case, findings)
+
+
+def _ids(entities: Iterable[Entity]) -> set[int]:
+    return {entity.id for entity in entities}
+
+
+def _known(kind: str, ids: Collection[int]) -> str:
+    noun = plural(kind)
+    return f"{noun} are {list_ids(ids)}" if ids else f"there are no {noun}"
+
+
+def _check_unique(case: CaseFiles, findings: Findings) -> None:
+    groups: list[tuple[str, str, Sequence[int]]] = []
+    if case.buses:
+        groups.append(("bus", files.BUSES, [bus.id for bus in case.buses.buses]))
+    if case.lines:
+        groups.append(("line", files.LINES, [line.id for line in case.lines.lines]))
+    if case.thermals:
+        groups.append(("thermal", files.THERMALS, [plant.id for plant in case.thermals.thermals]))
+    if case.hydros:
+        groups.append(("hydro", files.HYDROS, [plant.id for plant in case.hydros.hydros]))
+    if case.stages:
+        groups.append(("stage", files.STAGES, [stage.id for stage in case.stages.stages]))
+        before = case.stages.pre_study_stages or []
+        groups.append(("pre-study stage", files.STAGES, [stage.id for stage in before]))
+        if case.stages.season_definitions:
+            seasons = case.stages.season_definitions.seasons
+            groups.append(("season", files.STAGES, [season.id for season in seasons]))
+    if case.production:
+        models = case.production.production_models
+        groups.append(("hydro", files.PRODUCTION, [model.hydro_id for model in models]))
+    if case.initial:
+        groups.append(("hydro", files.INITIAL, [item.hydro_id for item in case.initial.storage]))
+    for kind, file, ids in groups:
+        for id in sorted({id for id in ids if ids.count(id) > 1}):
+            field = "storage" if file == files.INITIAL else "id" if file != files.PRODUCTION else "hydro_id"
+            findings.add(
+                REFERENCE,
+                file,
+                f"is given {ids.count(id)} times",
+                entity=name_entity(kind, id),
+                field=field,
+                hint="keep one, or give the others an id of their own",
+            )
+    for stage in case.stages.stages if case.stages else []:
+        ids = [block.id for block in stage.blocks]
+        if sorted(ids) != list(range(len(ids))):
+            findings.add(
+                REFERENCE,
+                files.STAGES,
+                f"block ids must be 0 to {len(ids) - 1}, each once, got {', '.join(map(str, ids))}",
+                entity=name_entity("stage", stage.id),
+                field="blocks",
+            )
+
+
+def _check_entities(case: CaseFiles, findings: Findings) -> None:
+    def check(file: str, entity: str, field: str, kind: str, id: int, known: Collection[int]) -> None:
+        if id not in known:
+            findings.add(
+                REFERENCE,
+                file,
+                f"{kind} {id} does not exist",
+                entity=entity,
+                field=field,
+                hint=_known(kind, known),
+            )
+
+    if case.buses:
+        buses = _ids(case.buses.buses)
+        for line in case.lines.lines if case.lines else []:
+            entity = name_entity("line", line.id, line.name)
+            check(files.LINES, entity, "source_bus_id", "bus", line.source_bus_id, buses)
+            check(files.LINES, entity, "target_bus_id", "bus", line.target_bus_id, buses)
+        for thermal in case.thermals.thermals if case.thermals else []:
+            entity = name_entity("thermal", thermal.id, thermal.name)
+            check(files.THERMALS, entity, "bus_id", "bus", thermal.bus_id, buses)
+        for hydro in case.hydros.hydros if case.hydros else []:
+            entity = name_entity("hydro", hydro.id, hydro.name)
+            for position, group in enumerate(hydro.unit_groups):
+                check(files.HYDROS, entity, f"unit_groups[{position}].bus_id", "bus", group.bus_id, buses)
+    if case.hydros:
+        hydros = _ids(case.hydros.hydros)
+        for hydro in case.hydros.hydros:
+            if hydro.downstream_id is not None:
+                entity = name_entity("hydro", hydro.id, hydro.name)
+                check(files.HYDROS, entity, "downstream_id", "hydro", hydro.downstream_id, hydros)
+        for model in case.production.production_models if case.production else []:
+            entity = name_entity("hydro", model.hydro_id)
+            check(files.PRODUCTION, entity, "hydro_id", "hydro", model.hydro_id, hydros)
+
+
+def _check_seasons(case: CaseFiles, findings: Findings) -> None:
+    if case.stages is None or case.stages.season_definitions is None:
+        return
+    known = {season.id for season in case.stages.season_definitions.seasons}
+    stages = [("stage", stage.id, stage.season_id) for stage in study_stages(case)]
+    stages += [("pre-study stage", stage.id, stage.season_id) for stage in case.stages.pre_study_stages or []]
+    for kind, id, season in stages:
+        if season is not None and season not in known:
+            findings.add(
+                REFERENCE,
+                files.STAGES,
+                f"season {season} is not defined",
+                entity=name_entity(kind, id),
+                field="season_id",
+                hint=_known("season", known),
+            )
+
+
+def _check_tables(case: CaseFiles, findings: Findings) -> None:
+    stages = {stage.id for stage in study_stages(case)} if case.stages else None
+    hydros = _ids(case.hydros.hydros) if case.hydros else None
+    buses = _ids(case.buses.buses) if case.buses else None
+    thermals = _ids(case.thermals.thermals) if case.thermals else None
+    # Negative stage ids are periods before the study: inflow statistics may have them.
+    checks: list[tuple[Table | None, str, str, set[int] | None, bool]] = [
+        (case.inflow_stats, files.INFLOW_STATS, "hydro", hydros, True),
+        (case.inflow_ar, files.INFLOW_AR, "hydro", hydros, True),
+        (case.load_stats, files.LOAD_STATS, "bus", buses, False),
+        (case.thermal_bounds, files.THERMAL_BOUNDS, "thermal", thermals, False),
+        (case.planes, files.PLANES, "hydro", hydros, False),
+        (case.energy, files.ENERGY, "hydro", hydros, False),
+        (case.noise_openings, files.NOISE_OPENINGS, "", None, False),
+    ]
+    for table, file, kind, known, before in checks:
+        if table is None:
+            continue
+        if known is not None:
+            lost = sorted(set(np.unique(table.ints[f"{kind}_id"]).tolist()) - known)
+            for id in lost[:10]:
+                findings.add(
+                    REFERENCE,
+                    file,
+                    "does not exist, but has rows here",
+                    entity=name_entity(kind, id),
+                    field=f"{kind}_id",
+                    hint=_known(kind, known),
+                )
+            if len(lost) > 10:
+                findings.add(
+                    REFERENCE,
+                    file,
+                    f"{len(lost) - 10} more ids do not exist: {list_ids(lost[10:])}",
+                    field=f"{kind}_id",
+                )
+        if stages is not None:
+            named = set(np.unique(table.ints["stage_id"]).tolist()) - {NULL_ID}
+            strange = {id for id in named - stages if not (before and id < 0)}
+            if strange:
+                findings.add(
+                    REFERENCE,
+                    file,
+                    f"rows name stages that do not exist: {list_ids(strange)}",
+                    field="stage_id",
+                    hint=_known("stage", stages),
+                )
+
+
+def _check_scenarios(case: CaseFiles, findings: Findings) -> None:
+    blocks = {stage.id: {block.id for block in stage.blocks} for stage in study_stages(case)}
+    buses = _ids(case.buses.buses) if case.buses else None
+    seen: set[tuple[int, int]] = set()
+    for factor in case.load_factors.load_factors if case.load_factors else []:
+        entity = f"{name_entity('bus', factor.bus_id)}, stage {factor.stage_id}"
+
+        def note(message: str, field: str, hint: str | None = None, entity: str = entity) -> None:
+            findings.add(REFERENCE, files.LOAD_FACTORS, message, entity=entity, field=field, hint=hint)
+
+        if buses is not None and factor.bus_id not in buses:
+            note(f"bus {factor.bus_id} does not exist", "bus_id", _known("bus", buses))
+        if (factor.bus_id, factor.stage_id) in seen:
+            note("is given more than once", "stage_id", "keep one")
+        seen.add((factor.bus_id, factor.stage_id))
+        if case.stages is None:
+            continue
+        if factor.stage_id not in blocks:
+            note(f"stage {factor.stage_id} does not exist", "stage_id", _known("stage", set(blocks)))
+            continue
+        ids = [item.block_id for item in factor.block_factors]
+        for id in sorted(set(ids) - blocks[factor.stage_id]):
+            known = _known("block", blocks[factor.stage_id])
+            note(f"block {id} does not exist in this stage", "block_factors", known)
+        for id in sorted({id for id in ids if ids.count(id) > 1}):
+            note(f"block {id} is given more than once", "block_factors", "keep one")
+    if case.correlation is None:
+        return
+    names = set(case.correlation.profiles)
+    scheduled: list[int] = []
+    for entry in case.correlation.schedule or []:
+        entity = name_entity("stage", entry.stage_id)
+        if case.stages is not None and entry.stage_id not in blocks:
+            findings.add(
+                REFERENCE,
+                files.CORRELATION,
+                f"stage {entry.stage_id} does not exist",
+                entity=entity,
+                field="schedule",
+                hint=_known("stage", set(blocks)),
+            )
+        if entry.profile_name not in names:
+            near = get_close_matches(entry.profile_name, sorted(names), n=1)
+            findings.add(
+                REFERENCE,
+                files.CORRELATION,
+                f"profile '{entry.profile_name}' does not exist",
+                entity=entity,
+                field="schedule",
+                hint=f"did you mean {near[0]}?" if near else f"profiles are {', '.join(sorted(names))}",
+            )
+        if entry.stage_id in scheduled:
+            findings.add(
+                REFERENCE, files.CORRELATION, "is scheduled more than once", entity=entity, field="schedule"
+            )
+        scheduled.append(entry.stage_id)
+
+
+def _check_initial(case: CaseFiles, findings: Findings) -> None:
+    if case.initial is None or case.hydros is None:
+        return
+    known = _ids(case.hydros.hydros)
+    lists = (("storage", case.initial.storage), ("recent_observations", case.initial.recent_observations))
+    for field, items in lists:
+        for id in sorted({item.hydro_id for item in items} - known):
+            findings.add(
+                REFERENCE,
+                files.INITIAL,
+                f"hydro {id} does not exist",
+                entity=name_entity("hydro", id),
+                field=field,
+                hint=_known("hydro", known),
+            )

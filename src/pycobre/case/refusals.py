@@ -1,0 +1,317 @@
+"""Refuses what the list of :mod:`pycobre.case.unsupported` names, wherever a case has it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+
+from pycobre.case import files
+from pycobre.case.entities import Entity, HydroRecord
+from pycobre.case.files import CaseFiles
+from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.production import Choice
+from pycobre.case.record import Record
+from pycobre.case.stages import StageRecord, StateVariables
+from pycobre.case.tables import count_rows
+from pycobre.case.unsupported import FIELDS, FILES, RETIRES, SETTINGS, UNSUPPORTED, find_refusal
+
+
+def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
+    """Note everything in *case* that is well written and can't be honoured."""
+    for file, refusal in FILES.items():
+        if (case.root / file).is_file() and _holds_something(case.root, file, findings):
+            findings.add(UNSUPPORTED, file, refusal.reason, hint=refusal.hint)
+    _refuse_settings(case, findings)
+    _refuse_entities(case, findings)
+    _refuse_stages(case, findings)
+    _refuse_initial(case, findings)
+    _refuse_production(case, findings)
+    if case.thermal_bounds is not None and "block_id" in case.thermal_bounds.present:
+        blocks = case.thermal_bounds.ints["block_id"]
+        if (blocks >= 0).any():
+            findings.add(
+                UNSUPPORTED,
+                files.THERMAL_BOUNDS,
+                "thermal limits that change by block are not modelled for now",
+                field="block_id",
+                hint="leave the column null: limits hold for the whole stage",
+            )
+
+
+def _holds_something(root: Path, file: str, findings: Findings) -> bool:
+    path = root / file
+    try:
+        if file.endswith(".parquet"):
+            return count_rows(path) > 0
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, pa.ArrowException):
+        return True  # whatever it holds, it is no empty file
+    if not isinstance(content, dict):
+        return bool(content)
+    return any(value for key, value in content.items() if key != "$schema")
+
+
+def flatten(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
+    """Every leaf of nested objects and lists with its dotted path."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from flatten(below, (*path, str(key)))
+    elif isinstance(value, (list, tuple)):
+        for position, below in enumerate(value):
+            yield from flatten(below, (*path, str(position)))
+    else:
+        yield ".".join(path), value
+
+
+def _refuse_settings(case: CaseFiles, findings: Findings) -> None:
+    if case.config is None:
+        return
+    changed = case.config.model_dump(exclude_defaults=True, exclude_none=True, by_alias=True)
+    for key, value in flatten(changed):
+        if key.startswith("training.stopping_rules."):
+            refusal = SETTINGS["training.stopping_rules.gap"] if value == "gap" else None
+        else:
+            refusal = find_refusal(key)
+        if refusal is not None and value not in refusal.accepted:
+            entity = "override" if key in case.overridden else None
+            field = re.sub(r"\.(\d+)", r"[\1]", key)
+            findings.add(
+                UNSUPPORTED, files.CONFIG, refusal.reason, entity=entity, field=field, hint=refusal.hint
+            )
+    _refuse_sources(case, findings)
+    if "estimation" in changed and not (case.root / files.INFLOW_HISTORY).is_file():
+        findings.warn(
+            files.CONFIG,
+            "has no effect: there is no history to estimate from",
+            field="estimation",
+            hint="leave it out",
+        )
+
+
+def _refuse_sources(case: CaseFiles, findings: Findings) -> None:
+    """Refuse a simulation with openings of its own: in-sample noise is drawn from one tree."""
+    assert case.config is not None
+    training, simulation = case.config.training.scenario_source, case.config.simulation.scenario_source
+    ours = simulation.openings.source if simulation and simulation.openings else None
+    theirs = training.openings.source if training and training.openings else "generated"
+    if ours is not None and ours != theirs:
+        findings.add(
+            UNSUPPORTED,
+            files.CONFIG,
+            f'the simulation draws from the openings of the training ("{theirs}")',
+            field="simulation.scenario_source.openings.source",
+            hint="leave it out, or set training.scenario_source.openings.source to the same",
+        )
+    stalling = [rule for rule in case.config.training.stopping_rules if rule.type == "bound_stalling"]
+    if len(stalling) > 1:
+        findings.add(
+            UNSUPPORTED,
+            files.CONFIG,
+            "more than one bound_stalling rule",
+            field="training.stopping_rules",
+            hint="keep one",
+        )
+
+
+def _refuse_fields(
+    record: Record, table: type[Record], file: str, entity: str, findings: Findings, prefix: str = ""
+) -> None:
+    for name, refusal in FIELDS[table].items():
+        if getattr(record, name) not in refusal.accepted:
+            findings.add(
+                UNSUPPORTED, file, refusal.reason, entity=entity, field=prefix + name, hint=refusal.hint
+            )
+
+
+def _refuse_entities(case: CaseFiles, findings: Findings) -> None:
+    groups: list[tuple[str, str, list[Entity]]] = [
+        ("bus", files.BUSES, list(case.buses.buses) if case.buses else []),
+        ("line", files.LINES, list(case.lines.lines) if case.lines else []),
+        ("thermal", files.THERMALS, list(case.thermals.thermals) if case.thermals else []),
+        ("hydro", files.HYDROS, list(case.hydros.hydros) if case.hydros else []),
+    ]
+    first_day = min(stage.start_date for stage in case.stages.stages) if case.stages else None
+    for kind, file, entities in groups:
+        for record in entities:
+            entity = name_entity(kind, record.id, record.name)
+            if type(record) in FIELDS:
+                _refuse_fields(record, type(record), file, entity, findings)
+            if first_day is not None and record.operational_start_date > first_day:
+                findings.add(
+                    UNSUPPORTED,
+                    file,
+                    f"enters service on {record.operational_start_date}, after the study's first day"
+                    f" ({first_day}); {RETIRES.reason}",
+                    entity=entity,
+                    field="operational_start_date",
+                    hint="leave the entity out, or date it at or before the first day",
+                )
+            if isinstance(record, HydroRecord) and len(record.unit_groups) > 1:
+                findings.add(
+                    UNSUPPORTED,
+                    file,
+                    f"has {len(record.unit_groups)} unit groups; only one is modelled for now",
+                    entity=entity,
+                    field="unit_groups",
+                    hint="merge them into one, or split the plant",
+                )
+
+
+def _refuse_stages(case: CaseFiles, findings: Findings) -> None:
+    if case.stages is None:
+        return
+    graph = case.stages.policy_graph
+    if graph.type != "finite_horizon":
+        findings.add(
+            UNSUPPORTED,
+            files.STAGES,
+            "horizons that repeat are not modelled for now",
+            field="policy_graph.type",
+            hint='use "finite_horizon"',
+        )
+    if graph.nodes:
+        findings.add(
+            UNSUPPORTED,
+            files.STAGES,
+            "graphs of nodes are not modelled for now",
+            field="policy_graph.nodes",
+            hint="leave it out: the stages then follow one another",
+        )
+    for stage in case.stages.stages:
+        entity = name_entity("stage", stage.id)
+        _refuse_fields(stage, StageRecord, files.STAGES, entity, findings)
+        if stage.block_mode == "chronological" and len(stage.blocks) > 1:
+            findings.add(
+                UNSUPPORTED,
+                files.STAGES,
+                "blocks one after the other are not modelled for now",
+                entity=entity,
+                field="block_mode",
+                hint='use "parallel"',
+            )
+        if stage.state_variables is not None and not stage.state_variables.storage:
+            findings.add(
+                UNSUPPORTED,
+                files.STAGES,
+                "storage is always handed to the next stage",
+                entity=entity,
+                field="state_variables.storage",
+                hint="set it to true",
+            )
+
+
+def _refuse_initial(case: CaseFiles, findings: Findings) -> None:
+    if case.initial is None:
+        return
+    for field, reason in (
+        ("filling_storage", "reservoirs can't be filled for now"),
+        ("past_defluences", "water can't take time to the next plant for now"),
+        ("past_anticipated_commitments", "dispatch can't be decided ahead for now"),
+    ):
+        if getattr(case.initial, field):
+            findings.add(UNSUPPORTED, files.INITIAL, reason, field=field, hint="write []")
+
+
+def _refuse_production(case: CaseFiles, findings: Findings) -> None:
+    if case.production is None:
+        return
+    if case.production.fpha_plane_reduction is not None:
+        findings.add(
+            UNSUPPORTED,
+            files.PRODUCTION,
+            "given planes are never thinned out",
+            field="fpha_plane_reduction",
+            hint="leave it out",
+        )
+    for model in case.production.production_models:
+        entity = name_entity("hydro", model.hydro_id)
+        names: set[str] = set()
+        choices: list[tuple[str, Choice]]
+        if model.selection_mode == "seasonal":
+            names.add(model.default_model)
+            choices = [(f"seasons[{i}].", choice) for i, choice in enumerate(model.seasons)]
+        else:
+            choices = [(f"stage_ranges[{i}].", choice) for i, choice in enumerate(model.stage_ranges)]
+        names |= {choice.model for _, choice in choices}
+        if "linearized_head" in names:
+            findings.add(
+                UNSUPPORTED,
+                files.PRODUCTION,
+                "the linearized_head model is not modelled for now",
+                entity=entity,
+                field="model",
+                hint='use "constant_productivity", or "fpha" with precomputed planes',
+            )
+        for prefix, choice in choices:
+            _refuse_fields(choice, Choice, files.PRODUCTION, entity, findings, prefix)
+            fpha = choice.fpha_config
+            if choice.model != "fpha" or fpha is None:
+                continue
+            if fpha.source == "computed":
+                findings.add(
+                    UNSUPPORTED,
+                    files.PRODUCTION,
+                    "production functions can't be computed from geometry for now",
+                    entity=entity,
+                    field=f"{prefix}fpha_config.source",
+                    hint=f'use "precomputed" and give the planes in {files.PLANES}',
+                )
+                continue
+            fitting = sorted(fpha.model_dump(exclude_none=True, exclude={"source"}))
+            for name in fitting:
+                findings.add(
+                    UNSUPPORTED,
+                    files.PRODUCTION,
+                    "it only matters for computed planes",
+                    entity=entity,
+                    field=f"{prefix}fpha_config.{name}",
+                    hint="leave it out",
+                )
+
+
+def refuse_lags(case: CaseFiles, findings: Findings) -> None:
+    """Note what keeps autoregressive lags from being honoured."""
+    stages = case.stages
+    if stages is None or case.inflow_ar is None or not (case.inflow_ar.floats["coefficient"] != 0).any():
+        return
+    flat = [
+        stage.id for stage in stages.stages if not (stage.state_variables or StateVariables()).inflow_lags
+    ]
+    if flat:
+        findings.add(
+            UNSUPPORTED,
+            files.STAGES,
+            f"inflow lags are always handed to the next stage when there are autoregressive coefficients"
+            f" ({files.INFLOW_AR}); stages {list_ids(flat)} say they are not",
+            field="state_variables.inflow_lags",
+            hint="set it to true in every stage, or remove the coefficients",
+        )
+    seasons = stages.season_definitions
+    if seasons is not None and seasons.cycle_type != "monthly":
+        findings.add(
+            UNSUPPORTED,
+            files.STAGES,
+            f"autoregressive lags over {seasons.cycle_type} seasons are not modelled for now",
+            field="season_definitions.cycle_type",
+            hint="use monthly seasons, or remove the coefficients",
+        )
+    ordered = sorted(stages.stages, key=lambda stage: stage.id)
+    shared = [
+        after.id
+        for before, after in pairwise(ordered)
+        if before.season_id is not None and before.season_id == after.season_id
+    ]
+    if shared:
+        findings.add(
+            UNSUPPORTED,
+            files.STAGES,
+            "autoregressive lags of several stages within one season are not modelled for now"
+            f" (stages {list_ids(shared)} continue the season of the stage before)",
+            field="season_id",
+            hint="make each stage a season of its own, or remove the coefficients",
+        )

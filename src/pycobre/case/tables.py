@@ -1,0 +1,298 @@
+"""Parquet files: read whole into arrays, their columns checked by name, type, nulls, range and key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from pycobre.case.findings import Findings
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+# Stands for a null identifier ("every stage") in arrays; no int32 can be it.
+NULL_ID = -(2**40)
+
+# Ten years of months: far beyond any inflow model, and still an array that fits in memory.
+MAX_LAG = 120
+
+DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64}
+
+KEY_WORDS = {
+    "hydro_id": "hydro",
+    "bus_id": "bus",
+    "thermal_id": "thermal",
+    "stage_id": "stage",
+    "lag": "lag",
+    "plane_id": "plane",
+    "opening_index": "opening",
+    "entity_index": "entity",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that a table has or may have."""
+
+    name: str
+    type: str
+    optional: bool = False
+    nullable: bool = False
+    minimum: float | None = None
+    exclusive: bool = False
+    maximum: float | None = None
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """The columns of a table, and those that tell its rows apart."""
+
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+
+
+def _id(name: str, nullable: bool = False) -> Column:
+    return Column(name, "int32", nullable=nullable)
+
+
+INFLOW_STATS = TableSpec(
+    (_id("hydro_id"), _id("stage_id"), Column("mean_m3s", "double"), Column("std_m3s", "double", minimum=0)),
+    ("hydro_id", "stage_id"),
+)
+INFLOW_AR = TableSpec(
+    (
+        _id("hydro_id"),
+        _id("stage_id"),
+        Column("lag", "int32", minimum=1, maximum=MAX_LAG),
+        Column("coefficient", "double"),
+        Column("residual_std_ratio", "double", optional=True, nullable=True),
+    ),
+    ("hydro_id", "stage_id", "lag"),
+)
+LOAD_STATS = TableSpec(
+    (_id("bus_id"), _id("stage_id"), Column("mean_mw", "double"), Column("std_mw", "double", minimum=0)),
+    ("bus_id", "stage_id"),
+)
+NOISE_OPENINGS = TableSpec(
+    (
+        _id("stage_id"),
+        Column("opening_index", "uint32"),
+        Column("entity_index", "uint32"),
+        Column("value", "double"),
+    ),
+    ("stage_id", "opening_index", "entity_index"),
+)
+THERMAL_BOUNDS = TableSpec(
+    (
+        _id("thermal_id"),
+        _id("stage_id"),
+        Column("block_id", "int32", optional=True, nullable=True),
+        Column("min_generation_mw", "double", optional=True, nullable=True, minimum=0),
+        Column("max_generation_mw", "double", optional=True, nullable=True, minimum=0),
+        Column("cost_per_mwh", "double", optional=True, nullable=True, minimum=0),
+    ),
+    ("thermal_id", "stage_id", "block_id"),
+)
+PLANES = TableSpec(
+    (
+        _id("hydro_id"),
+        _id("stage_id", nullable=True),
+        _id("plane_id"),
+        Column("gamma_0", "double"),
+        Column("gamma_v", "double", minimum=0),
+        Column("gamma_q", "double"),
+        Column("gamma_s", "double"),
+        Column("kappa", "double", minimum=0, exclusive=True),
+    ),
+    ("hydro_id", "stage_id", "plane_id"),
+)
+ENERGY = TableSpec(
+    (
+        _id("hydro_id"),
+        _id("stage_id", nullable=True),
+        Column("equivalent_productivity_mw_per_m3s", "double", nullable=True, minimum=0),
+        Column("reference_outflow_m3s", "double", optional=True, nullable=True),
+        Column("specific_productivity_mw_per_m3s_per_m", "double", optional=True, nullable=True),
+    ),
+    ("hydro_id", "stage_id"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table's columns as arrays, in the rows' order.
+
+    Whole numbers are int64 with :data:`NULL_ID` for null; numbers are float64 with NaN for null.
+    A column that is allowed to be absent and is absent is all null.
+    """
+
+    rows: int
+    ints: Mapping[str, IntArray]
+    floats: Mapping[str, FloatArray]
+    present: frozenset[str]
+
+
+def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> Table | None:
+    """Table in *file*, or ``None`` after noting every fault."""
+    try:
+        raw = pq.ParquetFile(root / file).read()
+    except (OSError, pa.ArrowException) as error:
+        findings.add("structure", file, f"can't be read as Parquet: {str(error).splitlines()[0]}")
+        return None
+    before = findings.count
+    _check_columns(raw.schema, file, spec, findings)
+    if findings.count > before:
+        return None
+    ints: dict[str, IntArray] = {}
+    floats: dict[str, FloatArray] = {}
+    for column in spec.columns:
+        if column.type == "double":
+            floats[column.name] = _float_array(raw, column)
+        else:
+            ints[column.name] = _int_array(raw, column)
+    table = Table(raw.num_rows, ints, floats, frozenset(raw.schema.names))
+    for column in spec.columns:
+        if column.name in table.present:
+            _check_values(raw, table, column, file, spec, findings)
+    _check_key(table, file, spec, findings)
+    return table if findings.count == before else None
+
+
+def count_rows(path: Path) -> int:
+    """Rows of a Parquet file, from its footer alone."""
+    return int(pq.ParquetFile(path).metadata.num_rows)
+
+
+def describe_row(table: Table, spec: TableSpec, row: int) -> str:
+    """Which thing a row is about, such as ``hydro 3, stage 7``."""
+    parts = [
+        f"{KEY_WORDS[name]} {table.ints[name][row]}"
+        for name in spec.key
+        if name in KEY_WORDS and table.ints[name][row] != NULL_ID
+    ]
+    return ", ".join(parts)
+
+
+def _check_columns(schema: pa.Schema, file: str, spec: TableSpec, findings: Findings) -> None:
+    known = {column.name: column for column in spec.columns}
+    for field in schema:
+        name, found = str(field.name), str(field.type)
+        column = known.get(name)
+        if schema.names.count(name) > 1:
+            findings.add("schema", file, "there is more than one column of this name", field=name)
+        elif column is None:
+            absent = [other for other in known if other not in schema.names]
+            near = get_close_matches(name, absent or list(known), n=1)
+            findings.add(
+                "schema",
+                file,
+                "is not a column of this table",
+                field=name,
+                hint=f"did you mean {near[0]}?" if near else "leave it out: it would have no effect",
+            )
+        elif found != column.type and not (found == "null" and column.nullable):
+            findings.add(
+                "schema",
+                file,
+                f"must be of type {column.type}, but is {found}",
+                field=name,
+                hint=f"cast the column to {column.type} before writing the file",
+            )
+    for column in spec.columns:
+        if not column.optional and column.name not in schema.names:
+            findings.add("schema", file, f"the column is missing (type {column.type})", field=column.name)
+
+
+def _values(raw: pa.Table, name: str) -> NDArray[np.generic]:
+    """Values of a column, with anything where it is null."""
+    # Straight from Arrow's buffers: to_numpy() and fill_null() import pandas, 0.3 s for nothing.
+    dtype = DTYPES.get(str(raw.schema.field(name).type))
+    if dtype is None:
+        return np.zeros(raw.num_rows, dtype=np.int64)  # a column of nothing but nulls has no values
+    filled = (chunk for chunk in raw.column(name).chunks if len(chunk))
+    parts = [np.frombuffer(chunk.buffers()[1], dtype)[chunk.offset :][: len(chunk)] for chunk in filled]
+    return np.concatenate([np.zeros(0, dtype), *parts])
+
+
+def _nulls(raw: pa.Table, name: str) -> BoolArray:
+    parts = [np.zeros(0, dtype=np.bool_)]
+    for chunk in raw.column(name).chunks:
+        bits = chunk.buffers()[0]
+        if str(chunk.type) == "null" or bits is None:
+            parts.append(np.full(len(chunk), str(chunk.type) == "null"))
+        else:
+            valid = np.unpackbits(np.frombuffer(bits, dtype=np.uint8), bitorder="little")
+            parts.append(valid[chunk.offset :][: len(chunk)] == 0)
+    return np.concatenate(parts)
+
+
+def _float_array(raw: pa.Table, column: Column) -> FloatArray:
+    if column.name not in raw.schema.names:
+        return np.full(raw.num_rows, np.nan)
+    return np.where(_nulls(raw, column.name), np.nan, _values(raw, column.name))
+
+
+def _int_array(raw: pa.Table, column: Column) -> IntArray:
+    if column.name not in raw.schema.names:
+        return np.full(raw.num_rows, NULL_ID, dtype=np.int64)
+    return np.where(_nulls(raw, column.name), NULL_ID, _values(raw, column.name).astype(np.int64))
+
+
+def _check_values(
+    raw: pa.Table, table: Table, column: Column, file: str, spec: TableSpec, findings: Findings
+) -> None:
+    null = _nulls(raw, column.name)
+
+    def note(bad: BoolArray, message: str) -> None:
+        rows = np.flatnonzero(bad)
+        if rows.size:
+            more = f" (and in {rows.size - 1} more rows)" if rows.size > 1 else ""
+            first = int(rows[0])
+            value = (table.floats if column.type == "double" else table.ints)[column.name][first]
+            where = describe_row(table, spec, first) if column.name not in spec.key else ""
+            findings.add(
+                "schema",
+                file,
+                message.format(value=value) + more,
+                entity=where or f"row {first}",
+                field=column.name,
+            )
+
+    if not column.nullable:
+        note(null, "must not be null")
+    values = (table.floats if column.type == "double" else table.ints)[column.name]
+    finite = ~null & np.isfinite(values)
+    note(~null & ~finite, "must be a finite number, got {value}")
+    if column.minimum is not None:
+        word = "above" if column.exclusive else "at least"
+        low = values <= column.minimum if column.exclusive else values < column.minimum
+        note(finite & low, f"must be {word} {column.minimum:g}, got {{value}}")
+    if column.maximum is not None:
+        note(finite & (values > column.maximum), f"must be at most {column.maximum:g}, got {{value}}")
+
+
+def _check_key(table: Table, file: str, spec: TableSpec, findings: Findings) -> None:
+    keys = [table.ints[name] for name in spec.key]
+    order = np.lexsort(keys[::-1])
+    same = np.ones(max(table.rows - 1, 0), dtype=np.bool_)
+    for values in keys:
+        same &= values[order][1:] == values[order][:-1]
+    rows: Sequence[int] = order[1:][same].tolist()
+    for row in rows[:10]:
+        findings.add(
+            "dimension",
+            file,
+            "has more than one row",
+            entity=describe_row(table, spec, int(row)),
+            hint="keep one",
+        )
+    if len(rows) > 10:
+        findings.add("dimension", file, f"{len(rows) - 10} more rows repeat others", hint="keep one of each")

@@ -1,0 +1,196 @@
+"""The one list of what the format knows and this version can't honour: refused by file and field.
+
+A setting, field or file leaves this list when the engine honours it, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pycobre.case.entities import HydroRecord, LineRecord, ThermalRecord
+from pycobre.case.production import Choice
+from pycobre.case.record import Record
+from pycobre.case.stages import StageRecord
+
+UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why something is refused, what to do, and which values are fine because they change nothing."""
+
+    reason: str
+    hint: str
+    accepted: tuple[object, ...] = (None,)
+
+
+_SOLVER = Refusal(
+    "the LP solver's options can't be set; pycobre chooses them by the size of the problem",
+    "leave it out",
+)
+_IN_SAMPLE = Refusal(
+    "only in_sample forward passes are sampled for now", 'use "in_sample" or leave it out', ("in_sample",)
+)
+_ENUMERATED = Refusal("paths can't be enumerated for now", 'use "sampled"', ("sampled",))
+_CHECKPOINTS = Refusal("no checkpoints are written during the training for now", "leave it out", (False,))
+
+# By dotted key of config.json; the longest key that fits decides. Defaults are never refused.
+SETTINGS: Mapping[str, Refusal] = {
+    "training.enabled": Refusal(
+        "a study without training needs a stored policy, which can't be loaded for now", "set it to true"
+    ),
+    "training.selection.method": _ENUMERATED,
+    "training.stopping_rules.gap": Refusal(
+        "the gap rule needs an exact upper bound, which is not computed for now",
+        "use bound_stalling or time_limit",
+    ),
+    "training.cut_selection": Refusal("cuts can't be selected by configuration for now", "leave it out"),
+    "training.parallelism.backward_scheduler": Refusal(
+        "work is dealt by scenario", 'use "by_scenario" or leave it out', ("by_scenario",)
+    ),
+    "training.solver": _SOLVER,
+    "training.scenario_source.inflow": _IN_SAMPLE,
+    "training.scenario_source.load": _IN_SAMPLE,
+    "training.scenario_source.ncs": _IN_SAMPLE,
+    "training.scenario_source.historical_years": Refusal(
+        "historical scenarios can't be replayed for now", "leave it out"
+    ),
+    "simulation.selection.method": _ENUMERATED,
+    "simulation.scenario_source.inflow": _IN_SAMPLE,
+    "simulation.scenario_source.load": _IN_SAMPLE,
+    "simulation.scenario_source.ncs": _IN_SAMPLE,
+    "simulation.scenario_source.historical_years": Refusal(
+        "historical scenarios can't be replayed for now", "leave it out"
+    ),
+    "simulation.solver": _SOLVER,
+    "simulation.io_channel_capacity": Refusal(
+        "results are written without such a channel", "leave it out", (64,)
+    ),
+    "modeling.inflow_non_negativity.method": Refusal(
+        "inflows can't be truncated for now", 'use "penalty" or "none"', ("none", "penalty")
+    ),
+    "policy.mode": Refusal(
+        "the training can't start from a stored policy for now", 'use "fresh"', ("fresh",)
+    ),
+    "policy.boundary": Refusal("cuts of another study can't be loaded for now", "leave it out"),
+    "policy.checkpointing": _CHECKPOINTS,
+    "exports": Refusal("this export is not written for now", "set it to false", (False,)),
+    "upper_bound_evaluation": Refusal(
+        "no upper bound is computed by inner approximation for now", "leave it out", (False,)
+    ),
+}
+
+# Settings that are honoured, so that a test can tell that every setting is one or the other.
+HONOURED_SETTINGS = frozenset(
+    {
+        "training.selection.forward_passes",
+        "training.stopping_rules",
+        "training.stopping_mode",
+        "training.tree_seed",
+        "training.scenario_source.seed",
+        "training.scenario_source.openings.source",
+        "simulation.enabled",
+        "simulation.selection.num_scenarios",
+        "simulation.scenario_source.seed",
+        "simulation.scenario_source.openings.source",
+        "modeling.cost_scale_factor",
+        "policy.path",
+        "estimation",
+    }
+)
+
+RETIRES = Refusal(
+    "entities can't enter or leave during the study for now", "leave it out, or leave the entity out"
+)
+_HEAD = Refusal(
+    "it only matters for production functions computed from the head, which are not modelled for now",
+    "leave it out",
+)
+
+FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
+    LineRecord: {"entry_stage_id": RETIRES, "exit_stage_id": RETIRES},
+    ThermalRecord: {
+        "entry_stage_id": RETIRES,
+        "exit_stage_id": RETIRES,
+        "anticipated_config": Refusal("dispatch can't be decided ahead for now", "leave it out"),
+    },
+    HydroRecord: {
+        "entry_stage_id": RETIRES,
+        "exit_stage_id": RETIRES,
+        "diversion": Refusal("water can't be diverted for now", "leave it out"),
+        "evaporation": Refusal("evaporation is not modelled for now", "leave it out"),
+        "filling": Refusal("reservoirs can't be filled for now", "leave it out"),
+        "travel_time_hours": Refusal(
+            "water can't take time to the next plant for now", "leave it out: released water arrives at once"
+        ),
+        "efficiency": _HEAD,
+        "hydraulic_losses": _HEAD,
+        "tailrace": _HEAD,
+        "specific_productivity_mw_per_m3s_per_m": _HEAD,
+    },
+    StageRecord: {
+        "sampling_method": Refusal(
+            "openings are only drawn by sample average approximation for now",
+            'use "saa", or give them in scenarios/noise_openings.parquet',
+            ("saa",),
+        ),
+        "risk_measure": Refusal(
+            "only the expectation is minimised for now", 'use "expectation"', (None, "expectation")
+        ),
+    },
+    Choice: {
+        "reference_volume": Refusal(
+            "it would change nothing: productivities are given, not computed from the head", "leave it out"
+        ),
+    },
+}
+
+# By file; a file that is there but empty is fine.
+FILES: Mapping[str, Refusal] = {
+    file: Refusal(reason, "remove the file, or take out what it lists")
+    for file, reason in {
+        "post_study_stages.json": "deliveries after the study are not modelled for now",
+        "system/non_controllable_sources.json": "non-controllable sources are not modelled for now",
+        "system/pumping_stations.json": "pumping stations are not modelled for now",
+        "system/energy_contracts.json": "energy contracts are not modelled for now",
+        "system/hydro_geometry.parquet": "reservoir geometry only matters for evaporation and computed"
+        " production functions, which are not modelled for now",
+        "system/tailrace_curves.parquet": "tailrace curves only matter for computed production functions,"
+        " which are not modelled for now",
+        "scenarios/inflow_history.parquet": "inflow models can't be estimated from history for now",
+        "scenarios/inflow_annual_component.parquet": "PAR-A models are not sampled for now",
+        "scenarios/non_controllable_stats.parquet": "non-controllable sources are not modelled for now",
+        "scenarios/non_controllable_factors.json": "non-controllable sources are not modelled for now",
+        "scenarios/external_inflow_scenarios.parquet": "external scenarios can't be read for now",
+        "scenarios/external_load_scenarios.parquet": "external scenarios can't be read for now",
+        "scenarios/external_ncs_scenarios.parquet": "external scenarios can't be read for now",
+        "constraints/hydro_bounds.parquet": "hydro limits that change by stage are not modelled for now",
+        "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"
+        " for now",
+        "constraints/line_bounds.parquet": "line capacities that change by stage are not modelled for now",
+        "constraints/pumping_bounds.parquet": "pumping stations are not modelled for now",
+        "constraints/contract_bounds.parquet": "energy contracts are not modelled for now",
+        "constraints/ncs_bounds.parquet": "non-controllable sources are not modelled for now",
+        "constraints/generic_constraints.json": "generic constraints are not modelled for now",
+        "constraints/generic_constraint_bounds.parquet": "generic constraints are not modelled for now",
+        "constraints/generic_parameters.json": "generic constraints are not modelled for now",
+        "constraints/penalty_overrides_bus.parquet": "penalties that change by stage are not modelled"
+        " for now",
+        "constraints/penalty_overrides_line.parquet": "penalties that change by stage are not modelled"
+        " for now",
+        "constraints/penalty_overrides_hydro.parquet": "penalties that change by stage are not modelled"
+        " for now",
+        "constraints/penalty_overrides_ncs.parquet": "non-controllable sources are not modelled for now",
+    }.items()
+}
+
+
+def find_refusal(key: str) -> Refusal | None:
+    """Refusal that a dotted key of the configuration falls under."""
+    parts = key.split(".")
+    for length in range(len(parts), 0, -1):
+        refusal = SETTINGS.get(".".join(parts[:length]))
+        if refusal is not None:
+            return refusal
+    return None

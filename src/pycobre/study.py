@@ -1,0 +1,403 @@
+"""The one place where the rooms meet: a case becomes a policy graph, is trained, simulated, written down.
+
+Every rank runs the same :meth:`Study.run` with its own communicator and sees the same events; rank 0
+writes the results.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.case import Case, StudyOptions, load_case
+from pycobre.comm import Backend
+from pycobre.errors import Problem, PycobreError
+from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_scale_of
+from pycobre.results import ResultsWriter
+from pycobre.sddp import (
+    BoundStalling,
+    IterationLimit,
+    Node,
+    Policy,
+    PolicyGraph,
+    SimulationSummary,
+    Stopping,
+    TimeLimit,
+    TrainingEvent,
+    TrainingFinished,
+    TrainingSettings,
+    simulate,
+    train,
+)
+from pycobre.stochastic import inflow_recursion, sample_openings
+from pycobre.system import System
+
+FloatArray = NDArray[np.float64]
+
+_BOUND_ROUNDING = 1e-9
+"""Relative: a bound may lie this much above an exact cost by rounding alone."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a study runs, as opposed to what it is.
+
+    Attributes
+    ----------
+    output
+        Directory that the results go to.
+    force
+        Replace results that are there already.
+    threads
+        Native threads of this rank; ``None`` shares the usable cores among the ranks of this machine.
+    simulation
+        Whether to simulate after training, if the case asks for it.
+    interrupt
+        Set it, on any rank, to stop all ranks together after the iteration at hand.
+    """
+
+    output: Path
+    force: bool = False
+    threads: int | None = None
+    simulation: bool = True
+    interrupt: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True)
+class StudyStarted:
+    """What is about to run, and on what."""
+
+    case: str
+    output: str
+    backend: str
+    ranks: int
+    threads: int
+    stages: int
+    buses: int
+    lines: int
+    thermals: int
+    hydros: int
+    states: int
+    forward_passes: int
+    iteration_limit: int
+    simulation_scenarios: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SimulationProgress:
+    """Cost over the scenarios simulated so far, with the half width of its 95 % interval."""
+
+    done: int
+    scenarios: int
+    mean: float
+    ci95: float
+
+
+@dataclass(frozen=True)
+class RunFinished:
+    """What came out.
+
+    Attributes
+    ----------
+    status
+        ``done`` or ``interrupted``.
+    reason
+        The rule that ended training, or ``interrupted``.
+    bound_holds
+        Whether the lower bound lies below the simulated mean plus the half width of its 95 % interval;
+        ``None`` without a simulation. If it does not, something is wrong with the model or with us.
+    train_s, simulate_s
+        Wall time.
+    cpu_s
+        Processor time of all ranks.
+    """
+
+    status: str
+    reason: str
+    iterations: int
+    lower_bound: float
+    simulated_mean: float | None
+    simulated_std: float | None
+    simulated_ci95: float | None
+    bound_holds: bool | None
+    lp_solves: int
+    recoveries: tuple[int, ...]
+    train_s: float
+    simulate_s: float
+    cpu_s: float
+    output: str
+
+
+StudyEvent = StudyStarted | TrainingEvent | SimulationProgress | RunFinished
+
+
+class Study:
+    """A case, ready to run.
+
+    Parameters
+    ----------
+    case
+        The case as read.
+    overrides
+        Settings that were changed on top of its files, for the record.
+    """
+
+    def __init__(self, case: Case, overrides: Mapping[str, object] | None = None) -> None:
+        self.case = case
+        self.overrides = dict(overrides or {})
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], overrides: Mapping[str, object] | None = None) -> Study:
+        """Study of the case directory *path*.
+
+        Raises
+        ------
+        CaseError
+            The case is wrong; all problems are listed.
+        """
+        return cls(load_case(path, overrides), overrides)
+
+    @property
+    def system(self) -> System:
+        """The power system."""
+        return self.case.system
+
+    @property
+    def options(self) -> StudyOptions:
+        """How the case says that it is trained and simulated."""
+        return self.case.options
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What is odd about the case, but honoured."""
+        return self.case.warnings
+
+    def run(self, comm: Backend, settings: RunSettings) -> Iterator[StudyEvent]:
+        """Events of a whole run: train, simulate, write.
+
+        Every rank calls it with the same study. Whatever ends a run early, the results of the finished
+        iterations are written first.
+
+        Raises
+        ------
+        StageProblemError
+            A stage problem has no optimum.
+        CommError
+            Ranks can no longer work together.
+        ResultsError
+            The results can't be written.
+        """
+        writer = ResultsWriter(settings.output, force=settings.force) if comm.rank == 0 else None
+        run = _Run(self, comm, settings, writer)
+        try:
+            yield from run.events()
+        except BaseException as error:
+            run.write_what_there_is(error)
+            raise
+
+
+class _Run:
+    """One run of a study on one rank."""
+
+    def __init__(
+        self, study: Study, comm: Backend, settings: RunSettings, writer: ResultsWriter | None
+    ) -> None:
+        self.study, self.comm, self.settings, self.writer = study, comm, settings, writer
+        self.system, self.options = study.system, study.options
+        self.recursion = inflow_recursion(self.system.inflow, self.system.stages)
+        self.models: tuple[StageModel, ...] = build_stages(self.system, self.recursion)
+        self.policy: Policy | None = None
+
+    def events(self) -> Iterator[StudyEvent]:
+        comm, settings, options = self.comm, self.settings, self.options
+        threads = settings.threads or _default_threads(comm)
+        graph = self._graph()
+        policy = self.policy = Policy(graph, comm, options.forward_passes)
+        solvers = self._solvers(graph, threads)
+        yield self._started(threads, graph)
+
+        began = time.monotonic()
+        training = TrainingSettings(
+            stopping=_stopping(options),
+            seed=options.forward_seed,
+            interrupt=settings.interrupt,
+            dump_directory=str(self.writer.dump_directory) if self.writer else None,
+        )
+        reason = ""
+        for event in train(policy, solvers, training, comm):
+            if isinstance(event, TrainingFinished):
+                reason = event.reason
+            yield event
+        train_s = time.monotonic() - began
+        self._write_training()
+
+        began = time.monotonic()
+        costs: list[float] = []
+        if reason != "interrupted" and settings.simulation and options.simulation_scenarios:
+            for progress in self._simulate(policy, solvers, costs):
+                yield progress
+                if self._interrupted():
+                    reason = "interrupted"
+                    break
+        finished = self._finished(policy, reason, costs, train_s, time.monotonic() - began)
+        if self.writer:
+            self.writer.finish(self._manifest(threads, finished))
+        policy.pool.close()
+        yield finished
+
+    def write_what_there_is(self, error: BaseException) -> None:
+        """Deliver the finished iterations of a run that *error* ended."""
+        if self.writer is None:
+            return
+        if self.policy is None or not self.policy.history:
+            self.writer.abandon()
+            return
+        self._write_training()
+        status = "failed" if isinstance(error, Exception) else "interrupted"
+        reason = str(error) if isinstance(error, PycobreError) else f"{type(error).__name__}: {error}"
+        self.writer.finish({"status": status, "reason": reason})
+
+    def _graph(self) -> PolicyGraph:
+        nodes = [
+            Node(model.template, openings)
+            for model, openings in zip(self.models, self._openings(), strict=True)
+        ]
+        factors = [stage.discount_factor for stage in self.system.stages[:-1]]
+        return PolicyGraph.line(nodes, StateLayout.of(self.recursion).initial(self.system), factors)
+
+    def _openings(self) -> list[FloatArray]:
+        """Openings of every stage, drawn on rank 0, one copy a machine.
+
+        Drawn once, because the factor of a correlation matrix may differ in its last bits between machines.
+        """
+        shapes = [(stage.num_openings, self.system.noise_dimension) for stage in self.system.stages]
+        sizes = [rows * columns for rows, columns in shapes]
+        flat = np.zeros(sum(sizes))
+        if self.comm.rank == 0:
+            given = self.study.case.openings
+            openings = sample_openings(self.system, self.options.tree_seed) if given is None else given
+            flat = np.concatenate([opening.ravel() for opening in openings])
+        self.comm.broadcast(flat, 0)
+        region = self.comm.create_shared_region(max(len(flat), 1), np.float64)
+        if self.comm.is_leader:
+            region.as_mut_slice()[: len(flat)] = flat
+        region.fence()
+        whole, starts = region.as_slice(), np.cumsum([0, *sizes])
+        return [
+            whole[start : start + size].reshape(shape)
+            for start, size, shape in zip(starts[:-1], sizes, shapes, strict=True)
+        ]
+
+    def _solvers(self, graph: PolicyGraph, threads: int) -> list[HighsSolver]:
+        scale = self.options.cost_scale_factor or cost_scale_of([model.template for model in self.models])
+        return [
+            HighsSolver(node.template, future_lower=lower, cost_scale=scale, threads=threads)
+            for node, lower in zip(graph.nodes, graph.future_cost_lower(), strict=True)
+        ]
+
+    def _simulate(
+        self, policy: Policy, solvers: list[HighsSolver], costs: list[float]
+    ) -> Iterator[SimulationProgress]:
+        total = self.options.simulation_scenarios
+        for part in simulate(policy, solvers, total, self.options.simulation_seed, self.comm):
+            if self.writer:
+                self.writer.simulation(part, self.system, self.recursion, self.models)
+            costs.extend(float(cost) for cost in part.cost)
+            summary = SimulationSummary.of(np.array(costs))
+            yield SimulationProgress(len(costs), total, summary.mean, summary.ci95)
+
+    def _interrupted(self) -> bool:
+        """Whether any rank was asked to stop: the same answer on all."""
+        wishes = np.zeros(self.comm.size, dtype=np.uint8)
+        wish = np.array([self.settings.interrupt.is_set()], dtype=np.uint8)
+        self.comm.allgatherv(wish, wishes, [1] * self.comm.size, list(range(self.comm.size)))
+        return bool(wishes.any())
+
+    def _write_training(self) -> None:
+        if self.writer and self.policy:
+            self.writer.training(self.policy, self.system, StateLayout.of(self.recursion).names(self.system))
+
+    def _started(self, threads: int, graph: PolicyGraph) -> StudyStarted:
+        system, options = self.system, self.options
+        return StudyStarted(
+            case=str(self.study.case.path),
+            output=str(self.settings.output),
+            backend=self.comm.backend,
+            ranks=self.comm.size,
+            threads=threads,
+            stages=len(system.stages),
+            buses=len(system.buses),
+            lines=len(system.lines),
+            thermals=len(system.thermals),
+            hydros=len(system.hydros),
+            states=len(graph.initial_state),
+            forward_passes=options.forward_passes,
+            iteration_limit=options.iteration_limit,
+            simulation_scenarios=options.simulation_scenarios if self.settings.simulation else 0,
+            warnings=tuple(f"{problem.file}: {problem}" for problem in self.study.warnings),
+        )
+
+    def _finished(
+        self, policy: Policy, reason: str, costs: list[float], train_s: float, simulate_s: float
+    ) -> RunFinished:
+        last = policy.history[-1]
+        cpu = np.array([time.process_time()])
+        all_cpu = np.empty(self.comm.size)
+        self.comm.allgatherv(cpu, all_cpu, [1] * self.comm.size, list(range(self.comm.size)))
+        summary = SimulationSummary.of(np.array(costs)) if costs else None
+        holds = None
+        if summary:
+            slack = summary.ci95 + _BOUND_ROUNDING * abs(last.lower_bound)
+            holds = last.lower_bound <= summary.mean + slack
+        return RunFinished(
+            status="interrupted" if reason == "interrupted" else "done",
+            reason=reason,
+            iterations=last.iteration,
+            lower_bound=last.lower_bound,
+            simulated_mean=summary.mean if summary else None,
+            simulated_std=summary.std if summary else None,
+            simulated_ci95=summary.ci95 if summary else None,
+            bound_holds=holds,
+            lp_solves=last.lp_solves + len(costs) * len(self.system.stages),
+            recoveries=last.recoveries,
+            train_s=train_s,
+            simulate_s=simulate_s,
+            cpu_s=float(all_cpu.sum()),
+            output=str(self.settings.output),
+        )
+
+    def _manifest(self, threads: int, finished: RunFinished) -> dict[str, object]:
+        return {
+            **vars(finished),
+            "case": str(self.study.case.path.resolve()),
+            "overrides": self.study.overrides,
+            "options": vars(self.options),
+            "backend": self.comm.backend,
+            "ranks": self.comm.size,
+            "threads": threads,
+            "warnings": [f"{problem.file}: {problem}" for problem in self.study.warnings],
+        }
+
+
+def _stopping(options: StudyOptions) -> Stopping:
+    rules: list[IterationLimit | TimeLimit | BoundStalling] = [IterationLimit(options.iteration_limit)]
+    if options.time_limit_s is not None:
+        rules.append(TimeLimit(options.time_limit_s))
+    if options.bound_stalling is not None:
+        rules.append(BoundStalling(options.bound_stalling.iterations, options.bound_stalling.tolerance))
+    return Stopping(tuple(rules), options.stopping_mode)
+
+
+def _default_threads(comm: Backend) -> int:
+    """Usable cores shared among the ranks of this machine, at least one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // comm.split_local().size)

@@ -1,0 +1,44 @@
+"""What tests of several rooms share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pycobre.comm import LocalCommunicator
+from pycobre.lp import HighsSolver, cost_scale_of
+from pycobre.sddp import IterationLimit, Policy, PolicyGraph, Stopping, TrainingSettings, train
+
+Train = Callable[..., tuple[Policy, list[HighsSolver]]]
+
+
+@pytest.fixture
+def train_graph() -> Train:
+    """Trains a graph on one rank and returns the policy with its solvers."""
+
+    def run(
+        graph: PolicyGraph, *, iterations: int, forward_passes: int = 1, threads: int = 1, seed: int = 1
+    ) -> tuple[Policy, list[HighsSolver]]:
+        comm = LocalCommunicator()
+        scale = cost_scale_of([node.template for node in graph.nodes])
+        solvers = [
+            HighsSolver(node.template, future_lower=lower, cost_scale=scale, threads=threads)
+            for node, lower in zip(graph.nodes, graph.future_cost_lower(), strict=True)
+        ]
+        policy = Policy(graph, comm, forward_passes)
+        settings = TrainingSettings(Stopping((IterationLimit(iterations),)), seed)
+        for _ in train(policy, solvers, settings, comm):
+            pass
+        return policy, solvers
+
+    return run
+
+
+def shared_cases() -> Path | None:
+    """Directory of the peer's published cases, where somebody has put it beside this repository."""
+    given = os.environ.get("PYCOBRE_SHARED_CASES")
+    place = Path(given) if given else Path(__file__).parents[2] / "shared" / "cases"
+    return place if place.is_dir() else None
