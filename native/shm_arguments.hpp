@@ -1,0 +1,65 @@
+// What a native call takes at first sight: plain arrays and non-negative numbers.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "shm_fold.hpp"
+
+namespace shm {
+
+inline PyTypeObject *ndarray = nullptr;
+
+// A C-contiguous, aligned NumPy array of a plain native dtype.
+class Plain {
+  public:
+    Plain(PyObject *array, bool writable) {
+        if (!Py_IS_TYPE(array, ndarray)) return;
+        if (PyObject_GetBuffer(array, &view_, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) != 0) {
+            PyErr_Clear();
+            return;
+        }
+        held_ = true;
+        dtype = dtype_of(view_.format, static_cast<size_t>(view_.itemsize));
+        const size_t alignment = dtype == c8 ? 4 : dtype == c16 ? 8 : static_cast<size_t>(view_.itemsize);
+        ok = dtype != no_dtype && reinterpret_cast<uintptr_t>(view_.buf) % alignment == 0;
+    }
+    ~Plain() {
+        if (held_) PyBuffer_Release(&view_);
+    }
+    Plain(const Plain &) = delete;
+    Plain &operator=(const Plain &) = delete;
+    uint8_t *data() const { return static_cast<uint8_t *>(view_.buf); }
+    size_t bytes() const { return static_cast<size_t>(view_.len); }
+    size_t count() const { return bytes() / static_cast<size_t>(view_.itemsize); }
+    bool overlaps(const Plain &other) const {
+        return data() < other.data() + other.bytes() && other.data() < data() + bytes();
+    }
+    bool ok = false;
+    Dtype dtype = no_dtype;
+
+  private:
+    Py_buffer view_;
+    bool held_ = false;
+};
+
+// A non-negative Python integer; false, without an error, for anything else.
+inline bool natural(PyObject *object, uint64_t &value) {
+    if (!PyLong_CheckExact(object) && !PyLong_Check(object)) return false;
+    const long long number = PyLong_AsLongLong(object);
+    if (number < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    value = static_cast<uint64_t>(number);
+    return true;
+}
+
+inline bool naturals(PyObject *object, int size, uint64_t *values) {
+    const bool tuple = PyTuple_CheckExact(object);
+    if ((!tuple && !PyList_CheckExact(object)) || Py_SIZE(object) != size) return false;
+    for (int i = 0; i < size; ++i)
+        if (!natural(tuple ? PyTuple_GET_ITEM(object, i) : PyList_GET_ITEM(object, i), values[i])) return false;
+    return true;
+}
+
+}  // namespace shm

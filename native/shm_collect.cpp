@@ -1,0 +1,237 @@
+#include "shm_collect.hpp"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace shm {
+
+namespace {
+
+constexpr size_t kStream = 4 << 20;  // results of this size are not read again soon: keep them out of the cache
+constexpr size_t kLeastPiece = 32 << 10;
+constexpr size_t kFoldAlone = 256 << 10;  // more bytes than this to fold, over all ranks, are worth sharing out
+
+void copy(uint8_t *to, const uint8_t *from, size_t bytes, size_t message = 0) {
+    if (!bytes) return;
+    if (message < kStream) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    const size_t head = std::min(bytes, (32 - reinterpret_cast<uintptr_t>(to) % 32) % 32);
+    std::memcpy(to, from, head);
+    size_t at = head;
+    for (; at + 64 <= bytes; at += 64) {
+        const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from + at));
+        const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from + at + 32));
+        _mm256_stream_si256(reinterpret_cast<__m256i *>(to + at), a);
+        _mm256_stream_si256(reinterpret_cast<__m256i *>(to + at + 32), b);
+    }
+    std::memcpy(to + at, from + at, bytes - at);
+    _mm_sfence();  // streamed stores are not ordered by the flag that follows
+}
+
+// How a message is cut; the same on all ranks, since they agree on its length.
+struct Cut {
+    size_t piece;
+    uint32_t count;
+    Cut(size_t bytes, bool crowded) {
+        // Copying in and out overlap if there are several; ranks that share processors pay for every one.
+        const size_t wanted = std::min(kPiece, std::max(bytes / (crowded ? 4 : 8), kLeastPiece));
+        const size_t pieces = (bytes + wanted - 1) / wanted;
+        piece = ((bytes + pieces - 1) / pieces + 63) / 64 * 64;
+        count = static_cast<uint32_t>((bytes + piece - 1) / piece);
+    }
+    // Where piece *index* of a message of *bytes* lies: empty when the message is shorter.
+    size_t begin(uint32_t index) const { return index * piece; }
+    size_t length(uint32_t index, size_t bytes) const {
+        return begin(index) >= bytes ? 0 : std::min(piece, bytes - begin(index));
+    }
+};
+
+Word &own(Turn &turn, size_t offset) { return turn.group.word(turn.group.rank, offset); }
+
+// Every rank fills pieces of its ring and drains everyone's one piece behind.
+template <class Fill, class Drain> bool stream(Turn &turn, uint32_t count, bool fills, Fill fill, Drain drain) {
+    Group &group = turn.group;
+    const uint32_t first = group.pieces;
+    for (uint32_t step = 0; step <= count; ++step) {
+        if (step < count) {
+            if (fills) {  // the ring's oldest piece must have been taken by everyone
+                if (!turn.wait_all(kConsumed, first + step + 1 - kDepth)) return false;
+                fill(step, group.ring(group.rank, first + step));
+            }
+            publish(own(turn, kWritten), first + step + 1);
+        }
+        if (step > 0) {
+            if (!drain(step - 1, first + step - 1)) return false;
+            publish(own(turn, kConsumed), first + step);
+        }
+    }
+    group.pieces = first + count;
+    publish(own(turn, kReduced), group.pieces);  // idle in these collectives, but it must keep the pace
+    return true;
+}
+
+uint8_t *small_place(Turn &turn, int rank, size_t bytes) {
+    return bytes <= kInline ? turn.slot(rank).payload : turn.group.eager(rank, turn.group.turn + 1);
+}
+
+// After the meeting the slots of the turn just posted are the ones to read.
+const uint8_t *small_of(Turn &turn, int rank, size_t bytes) {
+    Group &group = turn.group;
+    return bytes <= kInline ? group.block(rank).slot[group.turn & 1].payload : group.eager(rank, group.turn);
+}
+
+// Two ranks: each folds everything. Both read one foreign copy, which is the least that can be read.
+bool fold_everything(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, size_t item, Fold fold) {
+    Group &group = turn.group;
+    const Cut cut(bytes, group.crowded);
+    return stream(
+        turn, cut.count, true,
+        [&](uint32_t index, uint8_t *ring) { copy(ring, send + cut.begin(index), cut.length(index, bytes)); },
+        [&](uint32_t index, uint32_t piece) {
+            if (!turn.wait_all(kWritten, piece + 1)) return false;
+            const uint8_t *parts[kMaxRanks];
+            for (int rank = 0; rank < group.size; ++rank) parts[rank] = group.ring(rank, piece);
+            if (send != recv) parts[group.rank] = send + cut.begin(index);
+            fold(recv + cut.begin(index), parts, group.size, cut.length(index, bytes) / item);
+            return true;
+        });
+}
+
+// More ranks: rank q folds slice q of each piece for all, so that nobody reads everyone's everything.
+bool fold_slices(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, size_t item, Fold fold) {
+    Group &group = turn.group;
+    const Cut cut(bytes, group.crowded);
+    const uint32_t first = group.pieces;
+    const auto edge = [&](uint32_t index, int rank) {  // slices end at cache lines
+        const size_t length = cut.length(index, bytes), lines = (length + 63) / 64;
+        return std::min(length, lines * static_cast<size_t>(rank) / static_cast<size_t>(group.size) * 64);
+    };
+    for (uint32_t step = 0; step < cut.count + 2; ++step) {
+        if (step < cut.count) {
+            const uint32_t piece = first + step;
+            if (!turn.wait_all(kConsumed, piece + 1 - kDepth)) return false;
+            copy(group.ring(group.rank, piece), send + cut.begin(step), cut.length(step, bytes));
+            publish(own(turn, kWritten), piece + 1);
+        }
+        if (step >= 1 && step - 1 < cut.count) {
+            const uint32_t index = step - 1, piece = first + index;
+            if (!turn.wait_all(kWritten, piece + 1)) return false;
+            const size_t begin = edge(index, group.rank), end = edge(index, group.rank + 1);
+            const uint8_t *parts[kMaxRanks];
+            for (int rank = 0; rank < group.size; ++rank) parts[rank] = group.ring(rank, piece) + begin;
+            fold(group.result(piece) + begin, parts, group.size, (end - begin) / item);
+            publish(own(turn, kReduced), piece + 1);
+        }
+        if (step >= 2) {
+            const uint32_t index = step - 2, piece = first + index;
+            for (int next = 0; next < group.size; ++next) {  // own slice first, then round the ring
+                const int rank = (group.rank + next) % group.size;
+                if (rank != group.rank && !turn.wait(rank, kReduced, piece + 1)) return false;
+                const size_t begin = edge(index, rank), end = edge(index, rank + 1);
+                copy(recv + cut.begin(index) + begin, group.result(piece) + begin, end - begin, bytes);
+            }
+            publish(own(turn, kConsumed), piece + 1);
+        }
+    }
+    group.pieces = first + cut.count;
+    return true;
+}
+
+}  // namespace
+
+uint32_t digest(const uint64_t *values, size_t count) {
+    uint64_t hash = 0x9e3779b97f4a7c15;
+    for (size_t i = 0; i < count; ++i) {
+        hash = (hash ^ values[i]) * 0xff51afd7ed558ccd;
+        hash ^= hash >> 32;
+    }
+    return static_cast<uint32_t>(hash);
+}
+
+bool barrier(Turn &turn) { return turn.meet({turn.kind, 0, 0, 0}); }
+
+bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv, const size_t *counts,
+                const size_t *displs) {
+    Group &group = turn.group;
+    const int me = group.rank;
+    size_t most = 0, total = 0;
+    for (int rank = 0; rank < group.size; ++rank) {
+        most = std::max(most, counts[rank]);
+        total += counts[rank];
+    }
+    const bool in_place = send == recv + displs[me];
+    if (most <= kEager) {
+        if (counts[me]) std::memcpy(small_place(turn, me, most), send, counts[me]);
+        if (!turn.meet(call)) return false;
+        for (int rank = 0; rank < group.size; ++rank)
+            if (rank != me) copy(recv + displs[rank], small_of(turn, rank, most), counts[rank]);
+        if (!in_place) copy(recv + displs[me], send, counts[me]);
+        return true;
+    }
+    if (!turn.meet(call)) return false;
+    turn.release_gil();
+    const Cut cut(most, group.crowded);
+    return stream(
+        turn, cut.count, true,
+        [&](uint32_t index, uint8_t *ring) {
+            const size_t begin = cut.begin(index), length = cut.length(index, counts[me]);
+            copy(ring, send + begin, length);
+            if (!in_place) copy(recv + displs[me] + begin, send + begin, length, total);
+        },
+        [&](uint32_t index, uint32_t piece) {
+            for (int next = 1; next < group.size; ++next) {
+                const int rank = (me + next) % group.size;
+                if (!turn.wait(rank, kWritten, piece + 1)) return false;
+                copy(recv + displs[rank] + cut.begin(index), group.ring(rank, piece), cut.length(index, counts[rank]), total);
+            }
+            return true;
+        });
+}
+
+bool allreduce(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv, size_t count) {
+    Group &group = turn.group;
+    const size_t item = dtype_bytes(call.dtype), bytes = count * item;
+    const Fold fold = fold_for(call.dtype, static_cast<Reduction>(call.argument));
+    if (bytes <= std::min(kEager, kFoldAlone / static_cast<size_t>(group.size))) {
+        if (bytes) std::memcpy(small_place(turn, group.rank, bytes), send, bytes);
+        if (!turn.meet(call)) return false;
+        const uint8_t *parts[kMaxRanks];
+        for (int rank = 0; rank < group.size; ++rank) parts[rank] = small_of(turn, rank, bytes);
+        if (send != recv) parts[group.rank] = send;
+        fold(recv, parts, group.size, count);
+        return true;
+    }
+    if (!turn.meet(call)) return false;
+    turn.release_gil();
+    return group.size <= 2 ? fold_everything(turn, send, recv, bytes, item, fold)
+                           : fold_slices(turn, send, recv, bytes, item, fold);
+}
+
+bool broadcast(Turn &turn, const Call &call, uint8_t *buffer, size_t bytes, int root) {
+    Group &group = turn.group;
+    const bool sends = group.rank == root;
+    if (bytes <= kEager) {
+        if (sends && bytes) std::memcpy(small_place(turn, root, bytes), buffer, bytes);
+        if (!turn.meet(call)) return false;
+        if (!sends) copy(buffer, small_of(turn, root, bytes), bytes);
+        return true;
+    }
+    if (!turn.meet(call)) return false;
+    turn.release_gil();
+    const Cut cut(bytes, group.crowded);
+    return stream(
+        turn, cut.count, sends,
+        [&](uint32_t index, uint8_t *ring) { copy(ring, buffer + cut.begin(index), cut.length(index, bytes)); },
+        [&](uint32_t index, uint32_t piece) {
+            if (sends) return true;
+            if (!turn.wait(root, kWritten, piece + 1)) return false;
+            copy(buffer + cut.begin(index), group.ring(root, piece), cut.length(index, bytes), bytes);
+            return true;
+        });
+}
+
+}  // namespace shm

@@ -1,0 +1,9 @@
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+namespace shm {
+
+PyObject *make_group_type();  // a new reference to pycobre._native.shm.Group, null with an error set
+
+}  // namespace shm

@@ -1,0 +1,127 @@
+#include <cxxabi.h>
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "shm_group.hpp"
+
+namespace shm {
+
+namespace {
+constexpr uint64_t kHoldGil = 2'000;     // letting go of the GIL costs more than a rank that is nearly here
+constexpr uint64_t kPause = 10'000;      // busy, as long as every rank has a processor of its own
+constexpr uint64_t kYield = 50'000;      // then give way: a sibling on this processor may be the one to come
+constexpr uint64_t kLeastYield = 4'000;
+constexpr uint64_t kSlice = 50'000'000;  // then sleep, and look around this often
+}  // namespace
+
+uint64_t now_ns() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+long futex_wait(std::atomic<uint32_t> &word, uint32_t seen, uint64_t nanoseconds) {
+    const timespec limit{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                         static_cast<long>(nanoseconds % 1'000'000'000)};
+    return syscall(SYS_futex, &word, FUTEX_WAIT, seen, &limit, nullptr, 0);
+}
+
+void futex_wake(std::atomic<uint32_t> &word) { syscall(SYS_futex, &word, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0); }
+
+void restore_thread(PyThreadState *state) {
+    try {
+        PyEval_RestoreThread(state);
+    } catch (const abi::__forced_unwind &) {
+        for (;;) pause();
+    }
+}
+
+bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
+    const auto here = [&] { return reached(word.value.load(std::memory_order_acquire), target); };
+    const uint64_t start = now_ns();
+    if (!started_) started_ = looked_ = start;
+
+    if (!group.crowded) {
+        for (uint64_t spent = 0; spent < kPause; spent = now_ns() - start) {
+            for (int i = 0; i < 16; ++i) {
+                if (here()) return true;
+                _mm_pause();
+            }
+            if (spent > kHoldGil) release_gil();
+        }
+    }
+    release_gil();
+
+    const uint64_t most = group.crowded ? 2 * kYield : kYield;
+    for (const uint64_t until = now_ns() + group.yield_ns; now_ns() < until; sched_yield()) {
+        if (here()) {
+            group.yield_ns = std::min(most, group.yield_ns + group.yield_ns / 4);
+            return true;
+        }
+    }
+    group.yield_ns = std::max(kLeastYield, group.yield_ns / 2);  // it did not pay this time
+
+    while (!here()) {
+        if (group.failed()) return false;
+        // The other half of Dekker's pattern: be counted first, look once more, then sleep.
+        word.waiters.fetch_add(1, std::memory_order_seq_cst);
+        const uint32_t seen = word.value.load(std::memory_order_seq_cst);
+        bool signalled = false;
+        if (!reached(seen, target) && group.header->verdict.load(std::memory_order_seq_cst) == 0)
+            signalled = futex_wait(word.value, seen, kSlice) != 0 && errno == EINTR;
+        word.waiters.fetch_sub(1, std::memory_order_relaxed);
+        if ((signalled || now_ns() - looked_ >= kSlice) && !here() && !look_around(rank, offset, target)) return false;
+    }
+    return true;
+}
+
+bool Turn::look_around(int rank, size_t offset, uint32_t target) {
+    hold_gil();
+    if (PyErr_CheckSignals() != 0) {
+        RankSet me;
+        me.add(group.rank);
+        char text[160];
+        snprintf(text, sizeof text, "rank %d was interrupted by a signal in %s", group.rank, kind_name(kind));
+        settle(group, 0, aborted, me, text);
+        group.told = true;  // what the signal handler raised is this rank's report
+        return false;
+    }
+    release_gil();
+    looked_ = now_ns();
+    if (group.failed() || !peers_alive(group, group.turn, kind)) return false;
+    if (group.timeout_ns && looked_ - started_ >= group.timeout_ns) {
+        settle_timeout(group, offset, target, rank, kind, static_cast<double>(group.timeout_ns) * 1e-9);
+        return false;
+    }
+    return true;
+}
+
+bool Turn::meet(const Call &call) {
+    Slot &mine = slot(group.rank);
+    mine.call = call;
+    const uint32_t turn = ++group.turn;
+    publish(mine.posted, turn);
+    const size_t offset = slot_offset(turn);
+    if (!wait_all(offset, turn)) return false;
+    uint64_t ours;
+    std::memcpy(&ours, &call, sizeof ours);
+    bool same = true;
+    for (int rank = 0; rank < group.size; ++rank) {
+        uint64_t theirs;
+        std::memcpy(&theirs, &group.block(rank).slot[turn & 1].call, sizeof theirs);
+        same &= ours == theirs;
+    }
+    if (!same) settle_mismatch(group);
+    return same;
+}
+
+}  // namespace shm

@@ -1,0 +1,388 @@
+"""Ranks as fresh interpreters: started by exec, watched together, ended together.
+
+Nothing is forked, so a script needs no ``__main__`` guard and a notebook works. All ranks stay in this
+process's session: in sessions of their own the scheduler would not let them give way to each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType, TracebackType
+from typing import IO, Any, Self
+
+from pycobre._native import shm as native
+from pycobre.comm.launched import LAUNCHER_VARIABLE
+from pycobre.comm.segment import group_segment
+from pycobre.comm.shm import DESCRIPTOR_VARIABLE, JOB_VARIABLE
+from pycobre.errors import InitializationFailed, WorkerError
+
+_TAIL_BYTES = 16 << 10
+_LAST_WORDS_SECS = 1.0  # for the others to notice a failure and say what they saw
+_UNKILLABLE_SECS = 5.0  # a process in uninterruptible sleep is left, not waited for without end
+
+
+class _Rank:
+    """One started process and what comes from it."""
+
+    def __init__(self, rank: int, process: subprocess.Popen[bytes], messages: int, errors: int) -> None:
+        self.rank = rank
+        self.process = process
+        self.pidfd = os.pidfd_open(process.pid)
+        self.messages = messages
+        self.errors = errors
+        self.partial = {messages: b"", errors: b""}
+        self.at_end: set[int] = set()
+        self.tail = b""
+        self.code: int | None = None
+
+    def read_lines(self, descriptor: int) -> list[bytes]:
+        """The whole lines that have come by now, without their ends; never waits."""
+        lines: list[bytes] = []
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(descriptor, 1 << 16):
+                *whole, self.partial[descriptor] = (self.partial[descriptor] + chunk).split(b"\n")
+                lines += whole
+            self.at_end.add(descriptor)
+        return lines
+
+    def last_line(self, descriptor: int) -> list[bytes]:
+        """What came after the last end of line."""
+        rest, self.partial[descriptor] = self.partial[descriptor], b""
+        return [rest] if rest else []
+
+    def close(self) -> None:
+        for descriptor in (self.pidfd, self.messages, self.errors):
+            os.close(descriptor)
+
+
+class Launch:
+    """A group of running ranks, and the lines that they send.
+
+    Iterating yields ``(rank, line)`` until all ranks have ended, and raises
+    :class:`~pycobre.errors.WorkerError` if one has failed, once no process is left. Leaving the ``with``
+    block ends whatever still runs. While iterating in the main thread, SIGINT and SIGTERM go to the ranks;
+    when these have ended, the signal takes the effect here that it had before. A second one kills the ranks.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        ranks: int,
+        *,
+        environment: Mapping[str, str] | None,
+        timeout_secs: float | None,
+        grace_secs: float,
+        stdout: int | IO[Any] | None,
+        on_stderr: Callable[[int, bytes], None] | None,
+        descriptors: Sequence[int],
+    ) -> None:
+        if not 1 <= ranks <= native.MAX_RANKS:
+            raise InitializationFailed("shm", f"a group has 1 to {native.MAX_RANKS} ranks, not {ranks}")
+        self._grace_secs = grace_secs
+        self._on_stderr = on_stderr or _to_stderr
+        self._signals: list[int] = []
+        self._handlers: dict[int, Any] = {}
+        self._first_failed: _Rank | None = None
+        self._killed_by_us: set[int] = set()
+        self._escalation: Iterator[float] | None = None
+        self._next_step = 0.0
+        self._closed = False
+        self._ranks: list[_Rank] = []
+        job = secrets.randbits(62) + 1
+        self._segment = group_segment(ranks, job)
+        watch_end, self._life = os.pipe()
+        base = dict(os.environ if environment is None else environment)
+        base.update(COBRE_COMM_BACKEND="shm", COBRE_SHM_NAME=f"launch-{job:x}", COBRE_SHM_SIZE=str(ranks))
+        base[DESCRIPTOR_VARIABLE], base[JOB_VARIABLE] = str(self._segment), str(job)
+        if timeout_secs is not None:
+            base["COBRE_SHM_TIMEOUT_SECS"] = str(timeout_secs)
+        try:
+            for rank in range(ranks):
+                self._ranks.append(self._start(argv, rank, base, watch_end, stdout, descriptors))
+        except OSError as error:
+            self.close()
+            raise InitializationFailed("shm", f"{argv[0]} can't be started: {error.strerror}") from error
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(watch_end)
+
+    def _start(
+        self,
+        argv: Sequence[str],
+        rank: int,
+        base: Mapping[str, str],
+        watch_end: int,
+        stdout: int | IO[Any] | None,
+        descriptors: Sequence[int],
+    ) -> _Rank:
+        messages, message_end = os.pipe()
+        errors, error_end = os.pipe()
+        try:
+            ends = (
+                os.getpid(),
+                watch_end,
+                os.fstat(watch_end).st_ino,
+                message_end,
+                os.fstat(message_end).st_ino,
+            )
+            process = subprocess.Popen(
+                list(argv),
+                env={**base, "COBRE_SHM_RANK": str(rank), LAUNCHER_VARIABLE: ":".join(map(str, ends))},
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=error_end,
+                pass_fds=(self._segment, watch_end, message_end, *descriptors),
+                # A terminal's Ctrl-C reaches this process alone, which forwards it once; and what a rank has
+                # started in turn can be ended with it.
+                process_group=0,
+            )
+        except BaseException:
+            os.close(messages)
+            os.close(errors)
+            raise
+        finally:
+            os.close(message_end)
+            os.close(error_end)
+        os.set_blocking(messages, False)
+        os.set_blocking(errors, False)
+        return _Rank(rank, process, messages, errors)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process of every rank."""
+        return tuple(rank.process.pid for rank in self._ranks)
+
+    @property
+    def exit_codes(self) -> tuple[int | None, ...]:
+        """How every rank ended, 128 + n for signal n; ``None`` for what still runs."""
+        return tuple(rank.code for rank in self._ranks)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        self._take_signals()
+        try:
+            yield from self._watch()
+        finally:
+            self._give_signals_back()
+        self.close()
+        if self._signals:
+            signal.raise_signal(self._signals[0])
+        if self._first_failed is not None:
+            raise self._error()
+
+    def close(self) -> None:
+        """End what still runs: SIGTERM, then SIGKILL after the grace. Closing twice does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._running():
+                self._escalate(last_words=0.0)
+                for _ in self._watch():
+                    pass  # nobody reads these lines any more
+        finally:
+            for rank in self._ranks:
+                rank.close()
+            self._verdict = native.verdict_of(self._segment)
+            os.close(self._segment)
+            os.close(self._life)
+
+    # ---- watching
+
+    def _running(self) -> list[_Rank]:
+        return [rank for rank in self._ranks if rank.code is None]
+
+    def _watch(self) -> Iterator[tuple[int, bytes]]:
+        with selectors.DefaultSelector() as selector:
+            for rank in self._running():
+                for descriptor in (rank.pidfd, rank.messages, rank.errors):
+                    selector.register(descriptor, selectors.EVENT_READ, rank)
+            while self._running():
+                wait = self._step()
+                if wait is not None and wait < 0:
+                    return  # what still runs can't be killed
+                for key, _ in selector.select(wait):
+                    rank = key.data
+                    if rank.code is not None:
+                        continue  # it ended by an event of this very round
+                    if key.fd == rank.pidfd:
+                        self._end(rank)
+                        for descriptor in {rank.pidfd, rank.messages, rank.errors} - rank.at_end:
+                            selector.unregister(descriptor)
+                        self._report(rank, rank.read_lines(rank.errors) + rank.last_line(rank.errors))
+                        lines = rank.read_lines(rank.messages) + rank.last_line(rank.messages)
+                    else:
+                        lines = rank.read_lines(key.fd)
+                        if key.fd in rank.at_end:
+                            selector.unregister(key.fd)
+                        if key.fd == rank.errors:
+                            self._report(rank, lines)
+                            continue
+                    for line in lines:
+                        yield rank.rank, line
+
+    def _end(self, rank: _Rank) -> None:
+        # Before it is reaped its number still names its group, and what it has left running in that.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(rank.process.pid, signal.SIGKILL)
+        code = rank.process.wait()
+        rank.code = code if code >= 0 else 128 - code
+        if rank.code != 0 and self._first_failed is None and rank.rank not in self._killed_by_us:
+            self._first_failed = rank
+            if self._escalation is None:
+                self._escalate(self._grace_secs if self._signals else _LAST_WORDS_SECS)
+
+    def _report(self, rank: _Rank, lines: list[bytes]) -> None:
+        for line in lines:
+            rank.tail = (rank.tail + line + b"\n")[-_TAIL_BYTES:]
+            self._on_stderr(rank.rank, line)
+
+    # ---- ending
+
+    def _escalate(self, last_words: float) -> None:
+        def steps() -> Iterator[float]:
+            yield last_words
+            self._send(signal.SIGTERM)
+            self._send(signal.SIGCONT)  # a stopped process takes no SIGTERM
+            yield self._grace_secs
+            self._send(signal.SIGKILL)
+            yield _UNKILLABLE_SECS
+
+        self._escalation = steps()
+        self._next_step = time.monotonic()
+
+    def _step(self) -> float | None:
+        """Seconds to the next step against what runs, once those due are taken; < 0 when none is left."""
+        if self._escalation is None:
+            return None
+        while (wait := self._next_step - time.monotonic()) <= 0:
+            pause = next(self._escalation, None)
+            if pause is None:
+                return -1.0
+            self._next_step = time.monotonic() + pause
+        return wait
+
+    def _send(self, number: int) -> None:
+        for rank in self._running():
+            self._killed_by_us.add(rank.rank)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(rank.process.pid, number)
+
+    # ---- signals
+
+    def _take_signals(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) not in (None, signal.SIG_IGN):
+                self._handlers[number] = signal.signal(number, self._forward)
+
+    def _give_signals_back(self) -> None:
+        while self._handlers:
+            number, handler = self._handlers.popitem()
+            signal.signal(number, handler)
+
+    def _forward(self, number: int, frame: FrameType | None) -> None:
+        self._signals.append(number)
+        for rank in self._running():
+            with contextlib.suppress(ProcessLookupError):
+                rank.process.send_signal(number if len(self._signals) == 1 else signal.SIGKILL)
+
+    # ---- the report
+
+    def _error(self) -> WorkerError:
+        rank = self._culprit()
+        code = rank.code or 0
+        how = f"ended with code {code}"
+        if code > 128:
+            with contextlib.suppress(ValueError):
+                how = f"was killed by signal {code - 128} ({signal.Signals(code - 128).name})"
+                if code - 128 == signal.SIGKILL:
+                    how += ", as the kernel does when memory runs out"
+        return WorkerError(rank.rank, code, how, _text(rank.tail))
+
+    def _culprit(self) -> _Rank:
+        """The rank that failed first; the ranks' own verdict knows better than the order of their ends."""
+        first = self._first_failed
+        assert first is not None
+        blamed = self._verdict[1] if self._verdict is not None else []
+        for number in blamed:
+            rank = self._ranks[number]
+            if len(blamed) < len(self._ranks) and rank.code and number not in self._killed_by_us:
+                return rank
+        return first
+
+
+def launch(
+    argv: Sequence[str],
+    ranks: int,
+    *,
+    environment: Mapping[str, str] | None = None,
+    timeout_secs: float | None = None,
+    grace_secs: float = 5.0,
+    stdout: int | IO[Any] | None = None,
+    on_stderr: Callable[[int, bytes], None] | None = None,
+    descriptors: Sequence[int] = (),
+) -> Launch:
+    """A started group of processes, each of which finds the others by ``create_communicator()``.
+
+    Parameters
+    ----------
+    argv
+        Program and arguments, such as ``[sys.executable, "-m", "package.worker"]``.
+    ranks
+        How many to start on this machine.
+    environment
+        Of the ranks, by default this process's; the ``COBRE_…`` variables of the group are added.
+    timeout_secs
+        Limit of the start and of each collective in seconds.
+    grace_secs
+        From SIGTERM to SIGKILL, for what still runs after a failure.
+    stdout
+        Of all ranks: ``None`` is ours, otherwise as for :class:`subprocess.Popen`.
+    on_stderr
+        Called with rank and line for what ranks write there; by default it goes to our ``sys.stderr``.
+    descriptors
+        Further descriptors that the ranks inherit, under the same numbers.
+
+    Raises
+    ------
+    InitializationFailed
+        A process can't be started; none is left.
+    """
+    return Launch(
+        argv,
+        ranks,
+        environment=environment,
+        timeout_secs=timeout_secs,
+        grace_secs=grace_secs,
+        stdout=stdout,
+        on_stderr=on_stderr,
+        descriptors=descriptors,
+    )
+
+
+def _to_stderr(rank: int, line: bytes) -> None:
+    sys.stderr.write(f"[rank {rank}] {_text(line)}\n")
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
