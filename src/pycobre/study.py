@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pycobre.case import Case, StudyOptions, load_case
 from pycobre.comm import Backend
-from pycobre.errors import Problem, PycobreError
+from pycobre.errors import CaseError, Problem
 from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_scale_of
 from pycobre.results import ResultsWriter
 from pycobre.sddp import (
@@ -149,11 +149,21 @@ class Study:
         The case as read.
     overrides
         Settings that were changed on top of its files, for the record.
+
+    Raises
+    ------
+    CaseError
+        The inflow coefficients belong to no stationary process.
     """
 
     def __init__(self, case: Case, overrides: Mapping[str, object] | None = None) -> None:
         self.case = case
         self.overrides = dict(overrides or {})
+        try:
+            self.recursion = inflow_recursion(case.system.inflow, case.system.stages)
+        except ValueError as error:
+            file = "scenarios/inflow_ar_coefficients.parquet"
+            raise CaseError([Problem("physics", str(error), file)]) from error
 
     @classmethod
     def load(cls, path: str | PathLike[str], overrides: Mapping[str, object] | None = None) -> Study:
@@ -196,13 +206,16 @@ class Study:
         ResultsError
             The results can't be written.
         """
-        writer = ResultsWriter(settings.output, force=settings.force) if comm.rank == 0 else None
-        run = _Run(self, comm, settings, writer)
-        try:
-            yield from run.events()
-        except BaseException as error:
-            run.write_what_there_is(error)
-            raise
+        if comm.rank != 0:
+            yield from _Run(self, comm, settings, None).events()
+            return
+        with ResultsWriter(settings.output, force=settings.force) as writer:
+            run = _Run(self, comm, settings, writer)
+            try:
+                yield from run.events()
+            except BaseException:
+                run.write_training()  # the writer delivers it with the error
+                raise
 
 
 class _Run:
@@ -213,9 +226,11 @@ class _Run:
     ) -> None:
         self.study, self.comm, self.settings, self.writer = study, comm, settings, writer
         self.system, self.options = study.system, study.options
-        self.recursion = inflow_recursion(self.system.inflow, self.system.stages)
+        self.recursion = study.recursion
         self.models: tuple[StageModel, ...] = build_stages(self.system, self.recursion)
         self.policy: Policy | None = None
+        # Beside the output, which is replaced as a whole; any rank may have to write there.
+        self.dump_directory = str(settings.output.with_name(settings.output.name + ".dump"))
 
     def events(self) -> Iterator[StudyEvent]:
         comm, settings, options = self.comm, self.settings, self.options
@@ -230,7 +245,7 @@ class _Run:
             stopping=_stopping(options),
             seed=options.forward_seed,
             interrupt=settings.interrupt,
-            dump_directory=str(self.writer.dump_directory) if self.writer else None,
+            dump_directory=self.dump_directory,
         )
         reason = ""
         for event in train(policy, solvers, training, comm):
@@ -238,7 +253,7 @@ class _Run:
                 reason = event.reason
             yield event
         train_s = time.monotonic() - began
-        self._write_training()
+        self.write_training()
 
         began = time.monotonic()
         costs: list[float] = []
@@ -250,21 +265,19 @@ class _Run:
                     break
         finished = self._finished(policy, reason, costs, train_s, time.monotonic() - began)
         if self.writer:
-            self.writer.finish(self._manifest(threads, finished))
+            status = "complete" if finished.status == "done" else finished.status
+            self.writer.finish(self._manifest(threads, finished), status=status, reason=reason)
         policy.pool.close()
         yield finished
 
-    def write_what_there_is(self, error: BaseException) -> None:
-        """Deliver the finished iterations of a run that *error* ended."""
-        if self.writer is None:
+    def write_training(self) -> None:
+        """Write bounds and cuts of the finished iterations."""
+        if self.writer is None or self.policy is None or not self.policy.history:
             return
-        if self.policy is None or not self.policy.history:
-            self.writer.abandon()
-            return
-        self._write_training()
-        status = "failed" if isinstance(error, Exception) else "interrupted"
-        reason = str(error) if isinstance(error, PycobreError) else f"{type(error).__name__}: {error}"
-        self.writer.finish({"status": status, "reason": reason})
+        seeds = {"tree_seed": self.options.tree_seed, "forward_seed": self.options.forward_seed}
+        self.writer.system(self.system)
+        self.writer.convergence(self.policy.history)
+        self.writer.policy(self.policy, self.system, self.recursion, seeds)
 
     def _graph(self) -> PolicyGraph:
         nodes = [
@@ -308,9 +321,11 @@ class _Run:
         self, policy: Policy, solvers: list[HighsSolver], costs: list[float]
     ) -> Iterator[SimulationProgress]:
         total = self.options.simulation_scenarios
-        for part in simulate(policy, solvers, total, self.options.simulation_seed, self.comm):
+        for part in simulate(
+            policy, solvers, total, self.options.simulation_seed, self.comm, self.dump_directory
+        ):
             if self.writer:
-                self.writer.simulation(part, self.system, self.recursion, self.models)
+                self.writer.simulation_round(self.system, self.recursion, self.models, part)
             costs.extend(float(cost) for cost in part.cost)
             summary = SimulationSummary.of(np.array(costs))
             yield SimulationProgress(len(costs), total, summary.mean, summary.ci95)
@@ -321,10 +336,6 @@ class _Run:
         wish = np.array([self.settings.interrupt.is_set()], dtype=np.uint8)
         self.comm.allgatherv(wish, wishes, [1] * self.comm.size, list(range(self.comm.size)))
         return bool(wishes.any())
-
-    def _write_training(self) -> None:
-        if self.writer and self.policy:
-            self.writer.training(self.policy, self.system, StateLayout.of(self.recursion).names(self.system))
 
     def _started(self, threads: int, graph: PolicyGraph) -> StudyStarted:
         system, options = self.system, self.options

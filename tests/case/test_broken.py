@@ -88,7 +88,7 @@ BREAKS = [
         "training.stopping_rules[0].type",
     ),
     case("no scenarios", CONFIG, "simulation.selection", None, "schema", None, "simulation.selection"),
-    case("policy in place", CONFIG, "policy", {"path": "."}, "schema", None, "policy.path"),
+    case("policy elsewhere", CONFIG, "policy", {"path": "."}, "unsupported", None, "policy.path"),
     case(
         "cost scale of zero",
         CONFIG,

@@ -293,7 +293,6 @@ def test_options_have_defaults(load: Callable[..., Any]) -> None:
         simulation_seed=42,
         simulation_scenarios=7,
         cost_scale_factor=None,
-        policy_path="./policy",
     )
 
 

@@ -21,7 +21,6 @@ import pytest
         ({"simulation.num_scenarios": 3}, "simulation_scenarios", 3),
         ({"simulation.enabled": False}, "simulation_scenarios", 0),
         ({"training.scenario_source.seed": 5}, "forward_seed", 5),
-        ({"policy.path": "./other"}, "policy_path", "./other"),
         ({"modeling.cost_scale_factor": 10.0}, "cost_scale_factor", 10.0),
     ],
 )  # fmt: skip

@@ -11,7 +11,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from pycobre.lp import Assembly
 from pycobre.sddp import Node, PolicyGraph

@@ -112,4 +112,4 @@ def train(
         summary = result_of(run_on_ranks(request, num_workers, backend), on_event)
         place = Path(request.output)
         kept = Results.open(place) if output is not None else None
-        return TrainingResult(summary, read_policy(place / "policy"), kept)
+        return TrainingResult(summary, read_policy(place), kept)

@@ -75,24 +75,22 @@ def run(
         events: Iterator[StudyEvent] = run_here(request, chosen)
     else:
         events = run_on_ranks(request, ranks, backend)
-    console = Console(stderr=as_json, highlight=False)
-    finished = None
-    with RunConsole(console) as shown:
+    with RunConsole(Console(stderr=as_json, highlight=False)) as shown:
 
         def show(event: StudyEvent) -> None:
             shown.show(event)
             if as_json:
                 _line(to_line(event))
 
+        finished = None
         try:
             finished = result_of(events, show)
         except KeyboardInterrupt:
-            if finished is None and as_json:
+            if as_json:
                 _line(failure_line("interrupted", "interrupted", 130, request.output))
-            raise typer.Exit(130) from None
         except Exception as error:
             _fail(error, as_json, request.output)
-    if finished.status == "interrupted":
+    if finished is None or finished.status == "interrupted":
         raise typer.Exit(130)
 
 

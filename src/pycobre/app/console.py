@@ -1,4 +1,4 @@
-"""What a person sees of a run: a live line on a terminal, a fixed-width table in a pipe, a summary at the end."""
+"""What a person sees of a run: a live line on a terminal, a table in a pipe, a summary at the end."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ class RunConsole:
             )
         if event.bound_holds is False:
             self._print(
-                "  WARNING: the lower bound lies above the simulated cost and its interval. More scenarios may"
-                " mend that; if not, the model or pycobre is wrong: please report it.",
+                "  WARNING: the lower bound lies above the simulated cost and its interval. More scenarios"
+                " may mend that; if not, the model or pycobre is wrong: please report it.",
                 "bold red",
             )
         helped = [f"{step.name} {n}" for step, n in zip(LADDER, event.recoveries, strict=True) if n]

@@ -15,13 +15,13 @@ from pycobre.app.records import from_line
 from pycobre.app.request import RunRequest
 from pycobre.comm import BackendKind, available_backends, create_communicator, launch
 from pycobre.errors import BackendNotAvailable, InitializationFailed, InvalidBackend
-from pycobre.results import check_output
+from pycobre.results import ResultsWriter
 from pycobre.study import RunFinished, RunSettings, Study, StudyEvent
 
 _GRACE_SECS = 30.0
 """How long ranks have, after one failed, to write down what there is."""
 
-_ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Ranks share the cores among them already; libraries must not each take them all again."""
 
 
@@ -64,7 +64,7 @@ def run_on_ranks(
     """
     _check_backend(backend, ranks)
     Study.load(request.case, request.overrides)
-    check_output(Path(request.output), force=request.force)
+    ResultsWriter(request.output, force=request.force).abandon()
     if ranks == 1:
         yield from run_here(request, "local")
         return

@@ -1,9 +1,10 @@
-"""Events as JSON lines, and back: the form in which ranks tell their launcher, and ``--json`` tells the world."""
+"""Events as JSON lines, and back: what ranks tell their launcher, and ``--json`` tells the world."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -35,12 +36,10 @@ def from_line(line: bytes | str) -> StudyEvent:
         The line is something else.
     """
     record: dict[str, Any] = json.loads(line)
-    kind = _TYPES.get(str(record.pop("type", None)))
+    kind: Callable[..., StudyEvent] | None = _TYPES.get(str(record.pop("type", None)))
     if kind is None:
         raise ValueError(f"no event: {line!r}")
-    names = {field.name for field in fields(kind)}
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items() if name in names}
-    return kind(**values)
+    return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in record.items()})
 
 
 def failure_line(status: str, reason: str, exit_code: int, output: str, **more: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from pycobre.case import files
 from pycobre.case.config import BoundStalling, Config, IterationLimit, SampledPasses, TimeLimit
@@ -43,8 +42,6 @@ class StudyOptions:
         Trajectories of the simulation, 0 without one.
     cost_scale_factor
         Divisor of the costs inside the stage problems, or ``None`` to choose one.
-    policy_path
-        Where the policy is kept, from the output directory.
     """
 
     forward_passes: int
@@ -57,7 +54,6 @@ class StudyOptions:
     simulation_seed: int
     simulation_scenarios: int
     cost_scale_factor: float | None
-    policy_path: str
 
 
 def check_options(case: CaseFiles, findings: Findings) -> None:
@@ -91,19 +87,6 @@ def check_options(case: CaseFiles, findings: Findings) -> None:
             field="simulation.selection.num_scenarios",
             hint="set simulation.enabled to true",
         )
-    path = PurePosixPath(config.policy.path)
-    if (
-        not config.policy.path.strip()
-        or ".." in path.parts
-        or path in (PurePosixPath("."), PurePosixPath("/"))
-    ):
-        findings.add(
-            "schema",
-            files.CONFIG,
-            f"'{config.policy.path}' can't be a policy directory: writing a policy replaces all of it",
-            field="policy.path",
-            hint='name a directory of its own, such as "./policy"',
-        )
 
 
 def read_options(config: Config) -> StudyOptions:
@@ -130,7 +113,6 @@ def read_options(config: Config) -> StudyOptions:
         simulation_seed=_first(simulation_seed, forward_seed),
         simulation_scenarios=int(scenarios),
         cost_scale_factor=config.modeling.cost_scale_factor,
-        policy_path=config.policy.path,
     )
 
 

@@ -70,6 +70,11 @@ SETTINGS: Mapping[str, Refusal] = {
     "modeling.inflow_non_negativity.method": Refusal(
         "inflows can't be truncated for now", 'use "penalty" or "none"', ("none", "penalty")
     ),
+    "policy.path": Refusal(
+        "the policy is always in the folder policy of the results",
+        "leave it out, and choose the results' directory by --out",
+        ("./policy", "policy"),
+    ),
     "policy.mode": Refusal(
         "the training can't start from a stored policy for now", 'use "fresh"', ("fresh",)
     ),
@@ -95,7 +100,6 @@ HONOURED_SETTINGS = frozenset(
         "simulation.scenario_source.seed",
         "simulation.scenario_source.openings.source",
         "modeling.cost_scale_factor",
-        "policy.path",
         "estimation",
     }
 )

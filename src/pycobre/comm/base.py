@@ -197,6 +197,10 @@ class SharedMemoryProvider(ABC):
         """
 
 
+class Backend(Communicator, SharedMemoryProvider):
+    """What every backend is: both halves of the contract in one object."""
+
+
 PLAIN_DTYPES: frozenset[np.dtype[Any]] = frozenset(
     np.dtype(code) for code in ("?", *"bhilq", *"BHILQ", "e", "f", "d", "F", "D")
 )

@@ -131,8 +131,10 @@ class StageSolver(ABC):
     @property
     @abstractmethod
     def basis_length(self) -> int:
-        """Length L of a basis now: columns, core rows, cuts. A shorter one, from before the last cuts, may be
-        given as a start."""
+        """Length L of a basis now: columns, core rows, cuts.
+
+        A shorter one, from before the last cuts, may be given as a start.
+        """
 
     @property
     @abstractmethod
