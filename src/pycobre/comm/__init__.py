@@ -1,5 +1,6 @@
 """Ranks that work together: a small contract, a backend for every place, and the proof that they keep it."""
 
+from pycobre.comm.base import Backend as Backend
 from pycobre.comm.base import BackendKind as BackendKind
 from pycobre.comm.base import Communicator as Communicator
 from pycobre.comm.base import ReduceOp as ReduceOp

@@ -197,6 +197,10 @@ class SharedMemoryProvider(ABC):
         """
 
 
+class Backend(Communicator, SharedMemoryProvider):
+    """What :func:`create_communicator` returns: every backend is both."""
+
+
 PLAIN_DTYPES: frozenset[np.dtype[Any]] = frozenset(
     np.dtype(code) for code in ("?", *"bhilq", *"BHILQ", "e", "f", "d", "F", "D")
 )

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from pycobre.comm.base import BackendKind, Communicator
+from pycobre.comm.base import Backend, BackendKind
 from pycobre.comm.local import LocalCommunicator
 from pycobre.errors import BackendNotAvailable, InvalidBackend
 
@@ -21,7 +21,7 @@ def available_backends() -> tuple[str, ...]:
     return tuple(kind.value for kind in BackendKind if kind is not BackendKind.AUTO and not _obstacle(kind))
 
 
-def create_communicator(kind: BackendKind | str | None = None) -> Communicator:
+def create_communicator(kind: BackendKind | str | None = None) -> Backend:
     """The communicator of this process, of the concrete class of its backend.
 
     Without *kind* the variable ``COBRE_COMM_BACKEND`` decides, and without that what the environment shows:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast
-from pycobre.comm.base import Communicator, Counts, ReduceOp, SharedMemoryProvider
+from pycobre.comm.base import Backend, Counts, ReduceOp
 from pycobre.comm.heap import HeapRegion
 from pycobre.errors import CollectiveFailed, InvalidCommunicator
 
 
-class LocalCommunicator(Communicator, SharedMemoryProvider):
+class LocalCommunicator(Backend):
     """A group of one. It checks and fails as a larger one would, so that mistakes show on a laptop."""
 
     backend = "local"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pycobre._native import shm as native
 from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast, check_region
-from pycobre.comm.base import Communicator, Counts, ReduceOp, SharedMemoryProvider, SharedRegion
+from pycobre.comm.base import Backend, Counts, ReduceOp, SharedRegion
 from pycobre.comm.heap import read_only
 from pycobre.comm.segment import available_bytes, group_segment, named_segment, nameless_memory
 from pycobre.errors import AllocationFailed, InitializationFailed, InvalidCommunicator, MissingConfiguration
@@ -114,7 +114,7 @@ def _number(text: str, variable: str, kind: Callable[[str], Number]) -> Number:
         raise InitializationFailed("shm", f"{variable}={text!r} is not a number") from None
 
 
-class ShmCommunicator(native.Group, Communicator, SharedMemoryProvider):
+class ShmCommunicator(native.Group, Backend):
     """The ranks of one machine, meeting in shared memory.
 
     Collectives come straight from the native type: a Python frame would cost more than a barrier does.
