@@ -6,7 +6,7 @@
 
 StageProblem::StageProblem(StageData data, int threads, Options options, std::vector<Options> ladder)
     : data_(std::move(data)), options_(std::move(options)), ladder_(std::move(ladder)) {
-    for (int i = 0; i < std::max(1, threads); ++i) workers_.push_back(new Worker(data_, options_));
+    for (int i = 0; i < std::max(1, threads); ++i) workers_.push_back(new Worker(data_, cuts_, options_));
 }
 
 StageProblem::~StageProblem() {
@@ -14,9 +14,20 @@ StageProblem::~StageProblem() {
 }
 
 void StageProblem::add_cuts(int count, const double *intercepts, const double *slopes) {
-    intercepts_.insert(intercepts_.end(), intercepts, intercepts + count);
-    slopes_.insert(slopes_.end(), slopes, slopes + static_cast<size_t>(count) * data_.states_out());
-    for (Worker *worker : workers_) worker->add_cuts(count, intercepts, slopes);
+    const int decided = data_.decided(), width = data_.states_out();
+    for (int k = 0; k < count; ++k) {
+        const double *slope = slopes + static_cast<size_t>(k) * width;
+        chosen_.push_back(cuts_.count());
+        cuts_.intercept.push_back(intercepts[k] / data_.cost_scale);
+        for (int i = 0; i < decided; ++i) cuts_.decided.push_back(slope[i] / data_.cost_scale);
+        for (int i = decided; i < width; ++i) cuts_.carried.push_back(slope[i] / data_.cost_scale);
+    }
+    for (Worker *worker : workers_) worker->choose_rows(chosen_);
+}
+
+void StageProblem::choose_rows(const std::vector<int> &cuts) {
+    chosen_ = cuts;
+    for (Worker *worker : workers_) worker->choose_rows(chosen_);
 }
 
 // Runs job(worker, unit) for every unit; a unit's result does not depend on which worker takes it.
@@ -43,7 +54,7 @@ template <class Job> Failure StageProblem::over_units(int units, Job job) {
 Failure StageProblem::expectation(int units, const double *states, int openings, const double *noises,
                                   const double *probabilities, const int8_t *bases, int basis_length,
                                   double *values, double *slopes, int8_t *bases_out) {
-    const size_t width = data_.states_in, length = data_.columns() + total_rows();
+    const size_t width = data_.states_in, length = this->basis_length();
     return over_units(units, [&](Worker &worker, int unit) -> Failure {
         const double *state = states + unit * width;
         double *slope = slopes + unit * width;
@@ -57,6 +68,7 @@ Failure StageProblem::expectation(int units, const double *states, int openings,
             worker.add_slope(probabilities[opening], slope);
             if (opening == 0) worker.basis(bases_out + unit * length);
         }
+        worker.mark_used(bases_out + unit * length);
         values[unit] = value;
         return {};
     });

@@ -70,11 +70,19 @@ void bind_stage(nb::module_ &m) {
                  require(static_cast<int>(slopes.shape(1)) == self.data().states_out(), "slopes");
                  self.add_cuts(static_cast<int>(intercepts.size()), intercepts.data(), slopes.data());
              })
+        .def("choose_rows",
+             [](StageProblem &self, In<int, 1> cuts) {
+                 for (size_t k = 0; k < cuts.size(); ++k) {
+                     require(cuts.data()[k] >= 0 && cuts.data()[k] < self.cuts(), "cuts");
+                     require(k == 0 || cuts.data()[k - 1] < cuts.data()[k], "cuts: not ascending");
+                 }
+                 self.choose_rows(vector_of(cuts));
+             })
         .def("expectation",
              [](StageProblem &self, In<double, 2> states, In<double, 2> noises, In<double, 1> probabilities,
                 In<int8_t, 2> bases, Out<double, 1> values, Out<double, 2> slopes, Out<int8_t, 2> bases_out) {
                  const size_t units = states.shape(0);
-                 const int length = self.data().columns() + self.total_rows();
+                 const int length = self.basis_length();
                  require(static_cast<int>(states.shape(1)) == self.data().states_in, "states");
                  require(static_cast<int>(noises.shape(1)) == self.data().noises, "noises");
                  require(probabilities.size() == noises.shape(0), "probabilities");
@@ -98,7 +106,7 @@ void bind_stage(nb::module_ &m) {
                  require(static_cast<int>(states.shape(1)) == data.states_in, "states");
                  require(noises.shape(0) == units && static_cast<int>(noises.shape(1)) == data.noises, "noises");
                  require(bases.shape(0) == units &&
-                             static_cast<int>(bases.shape(1)) <= data.columns() + self.total_rows(), "bases");
+                             static_cast<int>(bases.shape(1)) <= self.basis_length(), "bases");
                  require(objectives.size() == units && futures.size() == units, "objectives or futures");
                  require(next_states.shape(0) == units &&
                              static_cast<int>(next_states.shape(1)) == data.states_out(), "next_states");
@@ -128,7 +136,8 @@ void bind_stage(nb::module_ &m) {
                                                     rows, columns);
                  return std::make_tuple(trouble, rows, columns);
              })
-        .def_prop_ro("basis_length", [](StageProblem &self) { return self.data().columns() + self.total_rows(); })
+        .def_prop_ro("basis_length", &StageProblem::basis_length)
+        .def_prop_ro("cuts", &StageProblem::cuts)
         .def_prop_ro("solves", &StageProblem::solves)
         .def_prop_ro("pivots", &StageProblem::pivots)
         .def_prop_ro("recoveries", &StageProblem::recoveries);

@@ -1,6 +1,8 @@
 // StageProblem::explain: what a person gets to see of a problem that has no optimum.
 #include "stage_problem.hpp"
 
+#include <numeric>
+
 #include "interfaces/highs_c_api.h"
 
 namespace {
@@ -25,12 +27,14 @@ std::string StageProblem::explain(const double *state, const double *noise,
                                   const std::vector<std::string> &row_names,
                                   const std::vector<std::string> &column_names, const std::string &path,
                                   std::vector<int> &conflict_rows, std::vector<int> &conflict_columns) {
-    Worker worker(data_, options_);
-    if (!intercepts_.empty())
-        worker.add_cuts(static_cast<int>(intercepts_.size()), intercepts_.data(), slopes_.data());
+    Worker worker(data_, cuts_, options_);
+    std::vector<int> all(cuts_.count());
+    std::iota(all.begin(), all.end(), 0);
+    worker.choose_rows(all);
     worker.solve(state, noise, {});
+    const int rows = data_.rows() + cuts_.count();
     for (int j = 0; j < data_.columns(); ++j) Highs_passColName(worker.highs, j, column_names[j].c_str());
-    for (int i = 0; i < worker.total_rows(); ++i) {
+    for (int i = 0; i < rows; ++i) {
         const std::string name =
             i < data_.rows() ? row_names[i] : "cut_" + std::to_string(i - data_.rows());
         Highs_passRowName(worker.highs, i, name.c_str());
@@ -38,6 +42,6 @@ std::string StageProblem::explain(const double *state, const double *noise,
     if (!path.empty() && Highs_writeModel(worker.highs, path.c_str()) == kHighsStatusError)
         return "the problem could not be written to " + path;
     if (worker.status == kHighsModelStatusInfeasible)
-        find_conflict(worker.highs, data_.columns(), worker.total_rows(), conflict_rows, conflict_columns);
+        find_conflict(worker.highs, data_.columns(), rows, conflict_rows, conflict_columns);
     return "";
 }

@@ -3,7 +3,10 @@
 //   min c·x + θ    row_lower + T·s + N·ω <= A x <= row_upper + T·s + N·ω
 //                  θ - β_decided·x_state >= α + β_carried·(k0 + K·s + L·ω)      one row a cut
 //
-// The incoming state s and the noise ω move bounds only. A unit of work (one trial point with all its
+// The incoming state s and the noise ω move bounds only. Not every cut is a row: the caller chooses a working
+// set, and a cut outside it joins the LP when a solution violates it, for the rest of that unit of work.
+//
+// A unit of work (one trial point with all its
 // openings, or one dispatch) begins with clearSolver and a start basis that the caller gives, so its
 // result is a function of the problem, the cuts, that basis and its own right-hand sides: never of what
 // the worker solved before.
@@ -43,21 +46,33 @@ struct Failure {
     int unit = -1, opening = -1, status = 0;
 };
 
+// Status of a cut in a basis: a HiGHS status, or this where the cut is basic (not binding) in the basis itself
+// but was binding in another opening of the same unit.
+constexpr int8_t kUsedLater = 5;
+
+// Every cut that a stage has, scaled, whether it is a row at the moment or not.
+struct CutStore {
+    std::vector<double> intercept, decided, carried;  // (C), (C, decided), (C, carried)
+    int count() const { return static_cast<int>(intercept.size()); }
+};
+
 // A HiGHS instance and the buffers of one thread.
 class Worker {
   public:
-    Worker(const StageData &data, const Options &options);
+    Worker(const StageData &data, const CutStore &cuts, const Options &options);
     ~Worker();
     Worker(const Worker &) = delete;
     Worker &operator=(const Worker &) = delete;
 
-    void add_cuts(int count, const double *intercepts, const double *slopes);
-    void begin(const int8_t *basis, int length);  // clearSolver, then the start basis (length 0: slacks)
+    void choose_rows(const std::vector<int> &cuts);  // the working set from now on, ascending
+    // Begins a unit: clearSolver, the working set, then the start basis (of length 0: slacks).
+    void begin(const int8_t *basis, int length);
     // Solves for one right-hand side, climbing `ladder` if need be; false when nothing helped.
     bool solve(const double *state, const double *noise, const std::vector<Options> &ladder);
     void add_slope(double weight, double *slope) const;  // weight · d(objective)/d(state), unscaled
-    void next_state(double *out) const;  // after solve
-    void basis(int8_t *out) const;
+    void next_state(double *out) const;                  // after solve
+    void basis(int8_t *out) const;                       // columns, core rows, all cuts
+    void mark_used(int8_t *basis) const;                 // cuts that were binding since begin
 
     std::vector<double> x, column_dual, row_value, row_dual;
     double objective = 0.0, dual_objective = 0.0;  // unscaled
@@ -65,16 +80,23 @@ class Worker {
     std::vector<int64_t> recoveries;  // by step of the ladder
     int64_t solves = 0, pivots = 0;
     void *highs = nullptr;
-    int total_rows() const { return data_.rows() + cuts_; }
 
   private:
+    void append_rows(const std::vector<int> &cuts);
+    void drop_rows(int from);  // cut rows from the given one on
     void move_bounds(const double *state, const double *noise);
     bool run_and_check();
+    bool climb(const std::vector<Options> &ladder);
+    int most_violated() const;
+    int total_rows() const { return data_.rows() + static_cast<int>(rows_.size()); }
     const StageData &data_;
+    const CutStore &cuts_;
     Options options_;
-    int cuts_ = 0;
-    std::vector<double> cut_intercept_, cut_carried_;  // scaled; (cuts), (cuts, carried)
-    std::vector<int> moving_rows_;
+    std::vector<int> rows_;     // the cut of each cut row: the working set, then what joined it in this unit
+    int chosen_ = 0;            // rows of the working set
+    std::vector<char> is_row_, used_;  // by cut
+    std::vector<double> height_;       // of each cut at zero decided state, for the right-hand side at hand
+    std::vector<int> moving_rows_, moving_set_;  // core rows that move at all; all that move now
     std::vector<double> moving_lower_, moving_upper_, shift_, lower_now_, upper_now_;
     mutable std::vector<double> carried_, carried_weight_;
     mutable std::vector<int> column_status_, row_status_;
@@ -84,7 +106,8 @@ class StageProblem {
   public:
     StageProblem(StageData data, int threads, Options options, std::vector<Options> ladder);
     ~StageProblem();
-    void add_cuts(int count, const double *intercepts, const double *slopes);
+    void add_cuts(int count, const double *intercepts, const double *slopes);  // as rows, until choose_rows
+    void choose_rows(const std::vector<int> &cuts);
     // Mean over openings of the optimal value and of its slope, for each of `units` trial points.
     Failure expectation(int units, const double *states, int openings, const double *noises,
                         const double *probabilities, const int8_t *bases, int basis_length, double *values,
@@ -99,7 +122,8 @@ class StageProblem {
                         std::vector<int> &conflict_rows, std::vector<int> &conflict_columns);
 
     const StageData &data() const { return data_; }
-    int total_rows() const { return data_.rows() + static_cast<int>(intercepts_.size()); }
+    int cuts() const { return cuts_.count(); }
+    int basis_length() const { return data_.columns() + data_.rows() + cuts_.count(); }
     std::vector<int64_t> recoveries() const;
     int64_t solves() const;
     int64_t pivots() const;
@@ -109,6 +133,7 @@ class StageProblem {
     StageData data_;
     Options options_;
     std::vector<Options> ladder_;
+    CutStore cuts_;
+    std::vector<int> chosen_;
     std::vector<Worker *> workers_;
-    std::vector<double> intercepts_, slopes_;
 };

@@ -110,7 +110,9 @@ def system() -> Callable[..., System]:
             lines=tuple(lines),
             thermals=tuple(thermals),
             hydros=tuple(hydros),
-            inflow=InflowStatistics(mean, np.zeros(shape), none, none, none, np.zeros((len(hydros), 0)), "none"),
+            inflow=InflowStatistics(
+                mean, np.zeros(shape), none, none, none, np.zeros((len(hydros), 0)), "none"
+            ),
             load=LoadStatistics(demand, np.zeros(demand.shape), factor),
             correlation=uncorrelated(len(hydros), len(stages)),
             **more,

@@ -43,7 +43,9 @@ def test_d02_keeps_water_for_the_dry_month(plan, system, stages, bus, hydro):
     for stage in operation:
         released = 2.628 * (stage.turbined_m3s + stage.spilled_m3s)[0, 0, 0]
         gained = 2.628 * stage.inflow_m3s[0, 0]
-        assert stage.storage_final_hm3[0, 0] == pytest.approx(stage.storage_initial_hm3[0, 0] + gained - released)
+        assert stage.storage_final_hm3[0, 0] == pytest.approx(
+            stage.storage_initial_hm3[0, 0] + gained - released
+        )
         assert stage.price_per_mwh[0, 0, 0] == pytest.approx(50.0)
 
 
@@ -54,7 +56,6 @@ def test_d03_uses_released_water_again_downstream(plan, system, stages, bus, hyd
     thermal = Thermal(0, "T0", 0, 0.0, 100.0, 50.0)
     inflow = [[25.0, 15.0, 5.0], [10.0, 5.0, 2.0]]
     check(plan(system(three, [bus()], [thermal], [upper, lower], inflow, [75.0] * 3)), 4171000.0 / 3.0, 1e-4)
-
 
 
 def two_bus_system(system, stages, bus, hydro, losses):
@@ -111,7 +112,6 @@ def test_d09_deficit_fills_its_segments_in_order(plan, system, stages, bus):
     thermal = Thermal(0, "T0", 0, 0.0, 30.0, 10.0)
     two = stages(MONTH, MONTH)
     check(plan(system(two, [bus(segments=segments)], [thermal], [], [], [50.0, 50.0])), 80738000.0, 1e-6)
-
 
 
 def test_d14_follows_the_demand_of_its_blocks(plan, system, stages, bus):

@@ -9,6 +9,7 @@ from pycobre.lp.layout import Layout as Layout
 from pycobre.lp.recover import COST_TERMS as COST_TERMS
 from pycobre.lp.recover import StageOperation as StageOperation
 from pycobre.lp.recover import recover as recover
+from pycobre.lp.solver import BASIC as BASIC
 from pycobre.lp.solver import BasisArray as BasisArray
 from pycobre.lp.solver import Dispatch as Dispatch
 from pycobre.lp.solver import Expectation as Expectation

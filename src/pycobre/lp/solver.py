@@ -14,6 +14,11 @@ from pycobre.lp.template import FloatArray, Sparse, StageTemplate
 
 BasisArray = NDArray[np.int8]
 
+BASIC = 1
+"""Status of a column or row that is in the basis; of a cut: that it is not binding."""
+USED_LATER = 5
+"""Status of a cut that is basic in the basis, but was binding in another opening of the same unit."""
+
 _STATUS = {
     4: "not solved (the solver failed)",
     7: "not solved to the accuracy that a cut needs",
@@ -55,7 +60,8 @@ class Expectation:
     slope : (M, X)
         Mean slope in the incoming state.
     basis : (M, L)
-        Optimal basis of each state's first opening.
+        Optimal basis of each state's first opening: columns, core rows, then cuts in the order in which
+        they were added. A cut that was binding only in another opening is marked :data:`USED_LATER`.
     """
 
     value: FloatArray
@@ -125,11 +131,24 @@ class StageSolver(ABC):
     @property
     @abstractmethod
     def basis_length(self) -> int:
-        """Length L of a basis now; a shorter one, from before the last cuts, may be given as a start."""
+        """Length L of a basis now: columns, core rows, cuts. A shorter one, from before the last cuts, may be
+        given as a start."""
+
+    @property
+    @abstractmethod
+    def cuts(self) -> int:
+        """How many cuts were added."""
 
     @abstractmethod
     def add_cuts(self, intercept: FloatArray, slope: FloatArray) -> None:
         """Take cuts θ >= intercept + slope·s', shapes (C,) and (C, X')."""
+
+    @abstractmethod
+    def choose_rows(self, cuts: NDArray[np.int32]) -> None:
+        """Keep only *cuts*, positions in the order in which they were added, ascending, as rows of the LP.
+
+        The others join it where a solution violates them: the optimum is the same, and quicker to find.
+        """
 
     @abstractmethod
     def expectation(
@@ -166,7 +185,7 @@ class StageSolver(ABC):
 
 
 class HighsSolver(StageSolver):
-    """The reference solver: HiGHS's dual simplex, every cut a row.
+    """The reference solver: HiGHS's dual simplex over a working set of cuts.
 
     Parameters
     ----------
@@ -226,12 +245,21 @@ class HighsSolver(StageSolver):
 
     @property
     def basis_length(self) -> int:
-        """Columns plus rows, cuts included."""
+        """Columns, core rows and cuts."""
         return self._problem.basis_length
 
+    @property
+    def cuts(self) -> int:
+        """How many cuts were added."""
+        return self._problem.cuts
+
     def add_cuts(self, intercept: FloatArray, slope: FloatArray) -> None:
-        """Append the cuts as rows."""
+        """Take the cuts, as rows until the next :meth:`choose_rows`."""
         self._problem.add_cuts(np.ascontiguousarray(intercept), np.ascontiguousarray(slope))
+
+    def choose_rows(self, cuts: NDArray[np.int32]) -> None:
+        """Rebuild every thread's cut rows."""
+        self._problem.choose_rows(cuts)
 
     def expectation(
         self, states: FloatArray, openings: FloatArray, probability: FloatArray, basis: BasisArray

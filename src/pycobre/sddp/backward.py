@@ -62,18 +62,17 @@ def backward_pass(
         policy.pool.write(node, slots, cuts["intercept"], cuts["slope"], trial)
         solvers[node].add_cuts(cuts["intercept"], cuts["slope"])
         for arc in graph.arcs_from(node):
-            policy.keep_bases(arc.target, scenarios.tolist(), cuts[f"basis{arc.target}"])
+            _keep_bases(
+                policy, solvers, arc.target, scenarios.tolist(), cuts[f"basis{arc.target}"], iteration
+            )
 
 
 def lower_bound(
-    policy: Policy,
-    solvers: Sequence[StageSolver],
-    root_bases: dict[int, BasisArray],
-    dump_directory: str | None,
+    policy: Policy, solvers: Sequence[StageSolver], iteration: int, dump_directory: str | None
 ) -> float:
     """Expected cost of the first nodes at the initial state under the current cuts, discounted.
 
-    Every rank computes it, from *root_bases*, which are kept up to date: few problems, and no exchange.
+    Every rank computes it for itself: few problems, and no exchange.
 
     Raises
     ------
@@ -84,16 +83,32 @@ def lower_bound(
     state = graph.initial_state.reshape(1, -1)
     for arc in graph.arcs_from(ROOT):
         node = graph.nodes[arc.target]
-        basis = root_bases.get(arc.target, np.empty((1, 0), dtype=np.int8))
         try:
-            found = solvers[arc.target].expectation(state, node.openings, node.weights, basis)
+            found = solvers[arc.target].expectation(
+                state, node.openings, node.weights, policy.start_bases(arc.target, [0])
+            )
         except StageUnsolved as unsolved:
             raise _error(
-                unsolved, solvers, arc.target, state, node.openings, [0], None, dump_directory
+                unsolved, solvers, arc.target, state, node.openings, [0], iteration, dump_directory
             ) from None
-        root_bases[arc.target] = found.basis
+        everyone = range(policy.pool.forward_passes)
+        fresh = np.repeat(found.basis, len(everyone), axis=0)
+        _keep_bases(policy, solvers, arc.target, everyone, fresh, iteration)
         total += arc.probability * arc.discount_factor * float(found.value[0])
     return total
+
+
+def _keep_bases(
+    policy: Policy,
+    solvers: Sequence[StageSolver],
+    node: int,
+    scenarios: Sequence[int],
+    fresh: BasisArray,
+    iteration: int,
+) -> None:
+    """Remember *fresh* bases, and make rows of the cuts that they show to matter."""
+    solver = solvers[node]
+    solver.choose_rows(policy.keep_bases(node, scenarios, fresh, solver.cuts, iteration))
 
 
 def _cuts_at(

@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import SharedMemoryProvider
-from pycobre.lp import BasisArray, StageSolver
+from pycobre.lp import BASIC, BasisArray
 from pycobre.sddp.cuts import CutPool
 from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_ROW_ITERATIONS = 5
+"""A cut stays a row of its stage problem for so many iterations after it was last binding."""
 
 
 class Policy:
@@ -40,6 +44,8 @@ class Policy:
         # One start basis a forward pass and node, the same on every rank: a unit of work may start from
         # nothing else. No basis yet is one of length zero.
         self._bases: list[BasisArray] = [np.empty((forward_passes, 0), dtype=np.int8) for _ in graph.nodes]
+        # Iteration in which each cut of a node was last binding, or made.
+        self._last_used: list[IntArray] = [np.empty(0, dtype=np.int64) for _ in graph.nodes]
 
     @property
     def lower_bound(self) -> float:
@@ -51,30 +57,41 @@ class Policy:
         kept = self._bases[node]
         return np.ascontiguousarray(kept[[scenario % len(kept) for scenario in scenarios]])
 
-    def keep_bases(self, node: int, scenarios: Sequence[int], fresh: BasisArray) -> None:
-        """Start *scenarios* of *node* from *fresh* bases from now on.
+    def keep_bases(
+        self, node: int, scenarios: Sequence[int], fresh: BasisArray, cuts: int, iteration: int
+    ) -> NDArray[np.int32]:
+        """Start *scenarios* of *node* from *fresh* bases from now on; returns the cuts that are worth a row.
 
-        A scenario that never came by gets the first of them.
+        Parameters
+        ----------
+        fresh : (M, L)
+            Bases as an :class:`~pycobre.lp.Expectation` has them, the same on every rank.
+        cuts
+            How many cuts the node has: the last entries of a basis.
+        iteration
+            The iteration at hand.
+
+        Returns
+        -------
+        Positions of the cuts that were made, or binding in a fresh basis, within the last iterations,
+        ascending.
         """
         old, (passes, length) = self._bases[node], (len(self._bases[node]), fresh.shape[1])
-        kept = np.ones((passes, length), dtype=np.int8)  # rows younger than a basis are basic in it
+        kept = np.full((passes, length), BASIC, dtype=np.int8)  # a cut younger than a basis is basic in it
         if old.shape[1]:
             kept[:, : old.shape[1]] = old
         else:
-            kept[:] = fresh[0]
+            kept[:] = fresh[0]  # a scenario that never came by starts from the first that did
         kept[list(scenarios)] = fresh
         self._bases[node] = kept
+        last_used = np.full(cuts, iteration)
+        last_used[: len(self._last_used[node])] = self._last_used[node]
+        last_used[(fresh[:, length - cuts :] != BASIC).any(axis=0)] = iteration
+        self._last_used[node] = last_used
+        return np.flatnonzero(last_used > iteration - _ROW_ITERATIONS).astype(np.int32)
 
     def evaluate(self, node: int, state: FloatArray) -> float:
         """Future cost after *node* that the cuts promise at outgoing *state*; ``-inf`` without cuts."""
         cuts = self.pool.of(node)
         heights = cuts.intercept + np.einsum("cx,x->c", cuts.slope, state)
         return float(np.max(heights[cuts.filled > 0.0], initial=-np.inf))
-
-    def load_into(self, solvers: Sequence[StageSolver]) -> None:
-        """Give every solver, fresh ones, the cuts of its node in slot order."""
-        for node, solver in enumerate(solvers):
-            cuts = self.pool.of(node)
-            filled = np.flatnonzero(cuts.filled > 0.0)
-            if len(filled):
-                solver.add_cuts(cuts.intercept[filled], cuts.slope[filled])

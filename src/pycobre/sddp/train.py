@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
-from pycobre.lp import BasisArray, SolverCounts, StageSolver
+from pycobre.lp import SolverCounts, StageSolver
 from pycobre.sddp.backward import backward_pass, lower_bound
 from pycobre.sddp.events import IterationFinished, TrainingEvent, TrainingFinished, TrainingStarted
 from pycobre.sddp.forward import Draw, walk
@@ -63,7 +63,6 @@ def train(
     graph, pool, passes = policy.graph, policy.pool, policy.pool.forward_passes
     mine = block_of(passes, comm.rank, comm.size)
     blocks = block_sizes(passes, comm.size)
-    root_bases: dict[int, BasisArray] = {}
     done = SolverCounts()
     began = time.monotonic()
     yield TrainingStarted(len(graph.nodes), len(graph.initial_state), passes, comm.size)
@@ -89,7 +88,7 @@ def train(
         clock.append(time.monotonic())
 
         shared_counts = _counts(solvers)
-        bound = lower_bound(policy, solvers, root_bases, settings.dump_directory)
+        bound = lower_bound(policy, solvers, iteration, settings.dump_directory)
         clock.append(time.monotonic())
 
         # Every rank solves the first nodes for the bound; they are counted once, on rank 0.

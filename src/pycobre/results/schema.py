@@ -1,0 +1,223 @@
+"""Every table of the results: columns, types, units, what they mean, and which of them tell rows apart.
+
+The one place that says so: writer, reader, documentation and tests all go by it. Units and descriptions
+travel in the files' own metadata. Currency is the case's; ``1`` is the unit of what has none.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pycobre.lp import COST_TERMS, LADDER
+
+FORMAT_VERSION = 1
+"""Of the whole results directory; rises when a reader of an older version would misread it."""
+
+CURRENCY = "currency"
+CONVERGENCE_RECOVERIES = tuple(
+    "recoveries_" + "".join(c if c.isalnum() else "_" for c in step.name) for step in LADDER
+)
+"""Columns of ``convergence`` that count recoveries, one a step of the solver's ladder."""
+
+COST_COLUMNS = {term: f"{term}_cost" for term in COST_TERMS}
+"""Term of a stage's cost to its column in ``costs``."""
+
+
+def _column(name: str, kind: pa.DataType, unit: str, description: str, *, nullable: bool = False) -> pa.Field:
+    metadata = {b"unit": unit.encode(), b"description": description.encode()}
+    return pa.field(name, kind, nullable=nullable, metadata=metadata)
+
+
+def _number(name: str, unit: str, description: str) -> pa.Field:
+    return _column(name, pa.float64(), unit, description)
+
+
+def _count(name: str, description: str) -> pa.Field:
+    return _column(name, pa.int64(), "1", description)
+
+
+def _id(name: str, description: str) -> pa.Field:
+    return _column(name, pa.int32(), "1", description)
+
+
+_ITERATION = _id("iteration", "Iteration, from 1.")
+_SCENARIO = _id("scenario_id", "Simulated scenario, from 0.")
+_STAGE = _id("stage_id", "Stage, by its id in the case.")
+_BLOCK = _id("block_id", "Block of the stage, by its id in the case.")
+_HYDRO = _id("hydro_id", "Hydro plant, by its id in the case.")
+_THERMAL = _id("thermal_id", "Thermal plant, by its id in the case.")
+_BUS = _id("bus_id", "Bus, by its id in the case.")
+_LINE = _id("line_id", "Line, by its id in the case.")
+_NAME = _column("name", pa.string(), "1", "Name in the case.")
+
+
+def _table(name: str, index: list[pa.Field], columns: list[pa.Field]) -> tuple[str, pa.Schema]:
+    metadata = {
+        b"pycobre.table": name.encode(),
+        b"pycobre.format_version": str(FORMAT_VERSION).encode(),
+        b"pycobre.index": ",".join(field.name for field in index).encode(),
+    }
+    return name, pa.schema([*index, *columns], metadata=metadata)
+
+
+TRAINING: dict[str, pa.Schema] = dict(
+    [
+        _table(
+            "convergence",
+            [_ITERATION],
+            [
+                _number("lower_bound", CURRENCY, "No policy costs less on the tree of openings."),
+                _number("forward_mean", CURRENCY, "Mean cost of the iteration's forward passes."),
+                _number("forward_std", CURRENCY, "Sample standard deviation of the forward passes' costs."),
+                _count("cuts", "Cuts in the pool after the iteration."),
+                _count("lp_solves", "Stage problems solved so far."),
+                _count("pivots", "Simplex iterations so far."),
+                *(
+                    _count(column, f"Stage problems that needed the solver's step '{step.name}' so far.")
+                    for column, step in zip(CONVERGENCE_RECOVERIES, LADDER, strict=True)
+                ),
+            ],
+        ),
+        # The times stand apart: they alone differ from run to run.
+        _table(
+            "timing",
+            [_ITERATION],
+            [
+                _number("forward_s", "s", "Wall time of the forward pass on rank 0, exchange included."),
+                _number("backward_s", "s", "Wall time of the backward pass on rank 0, exchange included."),
+                _number("bound_s", "s", "Wall time of the lower bound on rank 0."),
+                _number("elapsed_s", "s", "Wall time since training began, on rank 0."),
+            ],
+        ),
+    ]
+)
+"""Tables of the training, one row an iteration."""
+
+SYSTEM: dict[str, pa.Schema] = dict(
+    [
+        _table(
+            "stages",
+            [_STAGE, _BLOCK],
+            [
+                _column("start_date", pa.date32(), "1", "First day of the stage."),
+                _column("end_date", pa.date32(), "1", "The day after the stage's last."),
+                _column("block_name", pa.string(), "1", "Name of the block."),
+                _number("hours", "h", "Length of the block."),
+                _number("to_next_discount_factor", "1", "Worth, in this stage, of one in the next."),
+            ],
+        ),
+        _table(
+            "entities",
+            [_column("kind", pa.string(), "1", "bus, line, thermal or hydro."), _id("id", "Id in the case.")],
+            [
+                _NAME,
+                _column("bus_id", pa.int32(), "1", "Bus of a plant; source of a line.", nullable=True),
+                _column("target_bus_id", pa.int32(), "1", "Target of a line.", nullable=True),
+                _column("downstream_id", pa.int32(), "1", "Hydro plant below a hydro plant.", nullable=True),
+                _column(
+                    "losses_fraction", pa.float64(), "1", "Share of what a line is sent that never arrives.",
+                    nullable=True,
+                ),
+            ],
+        ),
+    ]
+)  # fmt: skip
+"""What the ids in the other tables stand for, so that they can be read without the case."""
+
+SIMULATION: dict[str, pa.Schema] = dict(
+    [
+        _table(
+            "scenarios",
+            [_SCENARIO],
+            [_number("cost", CURRENCY, "Cost of all stages, discounted to the first.")],
+        ),
+        _table(
+            "costs",
+            [_SCENARIO, _STAGE],
+            [
+                *(
+                    _number(column, CURRENCY, f"Cost of {term.replace('_', ' ')}, not discounted.")
+                    for term, column in COST_COLUMNS.items()
+                ),
+                _number("stage_cost", CURRENCY, "Cost of the stage, not discounted."),
+                _number("future_cost", CURRENCY, "What the policy expects of the stages after it."),
+                _number("discount_factor", "1", "Worth of a cost of this stage in the first."),
+            ],
+        ),
+        _table(
+            "reservoirs",
+            [_SCENARIO, _STAGE, _HYDRO],
+            [
+                _number("storage_initial_hm3", "hm³", "Storage at the start of the stage."),
+                _number("storage_final_hm3", "hm³", "Storage at the end of the stage."),
+                _number("storage_below_hm3", "hm³", "What the final storage lacks to its minimum."),
+                _number("inflow_m3s", "m³/s", "Incremental natural inflow, mean of the stage."),
+                _number("bought_inflow_m3s", "m³/s", "Water bought on top of the inflow, mean of the stage."),
+                _number(
+                    "water_value_per_hm3", f"{CURRENCY}/hm³", "What one more hm³ in the reservoir saves."
+                ),
+            ],
+        ),
+        _table(
+            "hydros",
+            [_SCENARIO, _STAGE, _BLOCK, _HYDRO],
+            [
+                _number("turbined_m3s", "m³/s", "Flow through the turbines."),
+                _number("spilled_m3s", "m³/s", "Flow past the turbines."),
+                _number("outflow_m3s", "m³/s", "Turbined and spilled flow together."),
+                _number("generation_mw", "MW", "Generation."),
+                _number("outflow_below_m3s", "m³/s", "What the outflow lacks to its minimum."),
+                _number("outflow_above_m3s", "m³/s", "Outflow beyond its maximum."),
+                _number("turbined_below_m3s", "m³/s", "What the turbined flow lacks to its minimum."),
+                _number("generation_below_mw", "MW", "What the generation lacks to its minimum."),
+            ],
+        ),
+        _table(
+            "thermals",
+            [_SCENARIO, _STAGE, _BLOCK, _THERMAL],
+            [
+                _number("generation_mw", "MW", "Generation."),
+                _number("generation_cost", CURRENCY, "Its cost in the block, not discounted."),
+            ],
+        ),
+        _table(
+            "buses",
+            [_SCENARIO, _STAGE, _BLOCK, _BUS],
+            [
+                _number("load_mw", "MW", "Demand."),
+                _number("deficit_mw", "MW", "Demand not served, all deficit segments together."),
+                _number("deficit_cost", CURRENCY, "Its cost in the block by segment, not discounted."),
+                _number("excess_mw", "MW", "Generation that nobody takes."),
+                _number("price_per_mwh", f"{CURRENCY}/MWh", "What one more MWh of demand costs."),
+            ],
+        ),
+        _table(
+            "exchanges",
+            [_SCENARIO, _STAGE, _BLOCK, _LINE],
+            [
+                _number("direct_mw", "MW", "Sent from source to target, before losses."),
+                _number("reverse_mw", "MW", "Sent from target to source, before losses."),
+                _number("net_mw", "MW", "Direct less reverse, before losses."),
+                _number("losses_mw", "MW", "What is sent, either way, and never arrives."),
+                _number("exchange_cost", CURRENCY, "Cost in the block, not discounted."),
+            ],
+        ),
+    ]
+)
+"""Tables of the simulation. Rows stand by scenario, stage, block, then the entity's id."""
+
+TABLES: dict[str, pa.Schema] = TRAINING | SYSTEM | SIMULATION
+"""Every table by name."""
+
+FOLDERS: dict[str, str] = (
+    dict.fromkeys(TRAINING, "training")
+    | dict.fromkeys(SYSTEM, "system")
+    | dict.fromkeys(SIMULATION, "simulation")
+)
+"""Folder of each table within the results directory."""
+
+
+def index_of(schema: pa.Schema) -> tuple[str, ...]:
+    """Columns of a table of ours that tell its rows apart; none if the table does not say."""
+    names: str = (schema.metadata or {}).get(b"pycobre.index", b"").decode()
+    return tuple(name for name in names.split(",") if name)

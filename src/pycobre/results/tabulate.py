@@ -1,0 +1,277 @@
+"""From what a study computed to tables, by whole arrays: no loop over scenarios.
+
+M scenarios, T stages, K blocks of a stage, E entities of one kind. Rows stand by scenario, stage, block,
+then the entity's id, whatever the number of ranks or rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pycobre.lp import StageModel, StageOperation, recover
+from pycobre.results.schema import CONVERGENCE_RECOVERIES, COST_COLUMNS, TABLES
+from pycobre.sddp import IterationFinished, SimulatedRound
+from pycobre.system import InflowRecursion, System
+
+FloatArray = NDArray[np.float64]
+Columns = dict[str, Any]
+"""Column name to array or list."""
+
+
+@dataclass(frozen=True, eq=False)
+class RoundOperation:
+    """How the system runs in all stages of M scenarios.
+
+    Attributes
+    ----------
+    first
+        Number of the first scenario.
+    stages
+        Operation of each stage.
+    cost : (M,)
+        Cost of each scenario, discounted.
+    stage_cost, future_cost, discount_factor : (M, T)
+    """
+
+    first: int
+    stages: tuple[StageOperation, ...]
+    cost: FloatArray
+    stage_cost: FloatArray
+    future_cost: FloatArray
+    discount_factor: FloatArray
+
+    @property
+    def scenarios(self) -> int:
+        """Number of scenarios M."""
+        return len(self.cost)
+
+
+def operate(
+    system: System, recursion: InflowRecursion, models: Sequence[StageModel], round_: SimulatedRound
+) -> RoundOperation:
+    """Operation of every stage of a simulated round, recovered from the solved stage problems.
+
+    Raises
+    ------
+    ValueError
+        The policy graph is not the line of *system*'s stages.
+    """
+    steps = round_.walk.steps
+    if [[step.node for step in level] for level in steps] != [[t] for t in range(len(system.stages))]:
+        raise ValueError("tables of a hydrothermal system need a policy graph that is the line of its stages")
+    line = [level[0] for level in steps]
+    return RoundOperation(
+        first=round_.first,
+        stages=tuple(
+            recover(system, recursion, models[t], t, step.state, step.noise, step.dispatch)
+            for t, step in enumerate(line)
+        ),
+        cost=round_.cost,
+        stage_cost=round_.walk.cost,
+        future_cost=np.stack([step.dispatch.future for step in line], axis=1),
+        discount_factor=round_.walk.discount,
+    )
+
+
+def simulation_tables(system: System, operation: RoundOperation) -> dict[str, pa.Table]:
+    """Every table of the simulation by name, for the scenarios of one round."""
+    shape = _Shape(system, operation)
+    return {
+        "scenarios": table_of("scenarios", {"scenario_id": shape.scenarios, "cost": operation.cost}),
+        "costs": _costs(shape),
+        "reservoirs": _reservoirs(shape),
+        "hydros": _hydros(shape),
+        "thermals": _thermals(shape),
+        "buses": _buses(shape),
+        "exchanges": _exchanges(shape),
+    }
+
+
+def training_tables(history: Sequence[IterationFinished]) -> dict[str, pa.Table]:
+    """Tables ``convergence`` and ``timing`` of the iterations in *history*."""
+    recoveries = {
+        column: [done.recoveries[step] for done in history]
+        for step, column in enumerate(CONVERGENCE_RECOVERIES)
+    }
+    counted = [name for name in TABLES["convergence"].names if name not in recoveries]
+    convergence: Columns = {name: [getattr(done, name) for done in history] for name in counted}
+    timing = {name: [getattr(done, name) for done in history] for name in TABLES["timing"].names}
+    return {
+        "convergence": table_of("convergence", convergence | recoveries),
+        "timing": table_of("timing", timing),
+    }
+
+
+def system_tables(system: System) -> dict[str, pa.Table]:
+    """Tables ``stages`` and ``entities``: what the ids in the other tables stand for."""
+    blocks = [(stage, block) for stage in system.stages for block in stage.blocks]
+    stages = {
+        "stage_id": [stage.id for stage, _ in blocks],
+        "block_id": [block.id for _, block in blocks],
+        "start_date": [stage.start_date for stage, _ in blocks],
+        "end_date": [stage.end_date for stage, _ in blocks],
+        "block_name": [block.name for _, block in blocks],
+        "hours": [block.hours for _, block in blocks],
+        "to_next_discount_factor": [stage.discount_factor for stage, _ in blocks],
+    }
+    rows: list[tuple[object, ...]] = [
+        ("bus", bus.id, bus.name, None, None, None, None) for bus in system.buses
+    ]
+    rows += [
+        ("line", line.id, line.name, line.source_bus_id, line.target_bus_id, None, line.losses_fraction)
+        for line in system.lines
+    ]
+    rows += [("thermal", plant.id, plant.name, plant.bus_id, None, None, None) for plant in system.thermals]
+    rows += [
+        ("hydro", plant.id, plant.name, plant.bus_id, None, plant.downstream_id, None)
+        for plant in system.hydros
+    ]
+    names = TABLES["entities"].names
+    entities = {name: [row[position] for row in rows] for position, name in enumerate(names)}
+    return {"stages": table_of("stages", stages), "entities": table_of("entities", entities)}
+
+
+def table_of(name: str, columns: Columns) -> pa.Table:
+    """Table *name* of the given columns, in the order and types of its schema."""
+    schema = TABLES[name]
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+class _Shape:
+    """Lays (M, E, K) arrays of all stages out as columns, and makes the index columns that belong to them."""
+
+    def __init__(self, system: System, operation: RoundOperation) -> None:
+        self.system, self.operation = system, operation
+        self.count = operation.scenarios
+        self.scenarios = np.arange(operation.first, operation.first + self.count, dtype=np.int32)
+        self.stage_ids = np.array([stage.id for stage in system.stages], dtype=np.int32)
+        self.block_ids = [np.array([b.id for b in stage.blocks], dtype=np.int32) for stage in system.stages]
+        self.hours = [np.array([block.hours for block in stage.blocks]) for stage in system.stages]
+
+    def per_block(self, part: str) -> FloatArray:
+        """Column of the operation's (M, E, K) arrays called *part*."""
+        return self.flat([getattr(stage, part) for stage in self.operation.stages])
+
+    def flat(self, stages: Sequence[FloatArray]) -> FloatArray:
+        """Column of one (M, E, K) array a stage."""
+        rows = [part.transpose(0, 2, 1).reshape(self.count, -1) for part in stages]
+        return np.concatenate(rows, axis=1).ravel()
+
+    def per_stage(self, part: str) -> FloatArray:
+        """Column of the operation's (M, E) arrays called *part*."""
+        return np.concatenate([getattr(stage, part) for stage in self.operation.stages], axis=1).ravel()
+
+    def stage_index(self, entity: str, ids: Sequence[int]) -> Columns:
+        """Index columns of a table with a row a scenario, stage and entity."""
+        entities = np.array(ids, dtype=np.int32)
+        return self._index(
+            {
+                "stage_id": np.repeat(self.stage_ids, len(entities)),
+                entity: np.tile(entities, len(self.stage_ids)),
+            }
+        )
+
+    def block_index(self, entity: str, ids: Sequence[int]) -> Columns:
+        """Index columns of a table with a row a scenario, stage, block and entity."""
+        entities = np.array(ids, dtype=np.int32)
+        blocks = np.concatenate(self.block_ids)
+        stages = np.repeat(self.stage_ids, [len(ids) for ids in self.block_ids])
+        return self._index(
+            {
+                "stage_id": np.repeat(stages, len(entities)),
+                "block_id": np.repeat(blocks, len(entities)),
+                entity: np.tile(entities, len(blocks)),
+            }
+        )
+
+    def _index(self, of_scenario: Columns) -> Columns:
+        rows = len(of_scenario["stage_id"])
+        index = {"scenario_id": np.repeat(self.scenarios, rows)}
+        return index | {name: np.tile(values, self.count) for name, values in of_scenario.items()}
+
+
+def _costs(shape: _Shape) -> pa.Table:
+    operation = shape.operation
+    terms = {
+        column: np.stack([stage.costs[term] for stage in operation.stages], axis=1).ravel()
+        for term, column in COST_COLUMNS.items()
+    }
+    totals = {
+        name: getattr(operation, name).ravel() for name in ("stage_cost", "future_cost", "discount_factor")
+    }
+    index = {
+        "scenario_id": np.repeat(shape.scenarios, len(shape.stage_ids)),
+        "stage_id": np.tile(shape.stage_ids, shape.count),
+    }
+    return table_of("costs", index | terms | totals)
+
+
+def _reservoirs(shape: _Shape) -> pa.Table:
+    index = shape.stage_index("hydro_id", [hydro.id for hydro in shape.system.hydros])
+    names = TABLES["reservoirs"].names[len(index) :]
+    return table_of("reservoirs", index | {name: shape.per_stage(name) for name in names})
+
+
+def _hydros(shape: _Shape) -> pa.Table:
+    index = shape.block_index("hydro_id", [hydro.id for hydro in shape.system.hydros])
+    names = [name for name in TABLES["hydros"].names[len(index) :] if name != "outflow_m3s"]
+    columns = {name: shape.per_block(name) for name in names}
+    columns["outflow_m3s"] = columns["turbined_m3s"] + columns["spilled_m3s"]
+    return table_of("hydros", index | columns)
+
+
+def _thermals(shape: _Shape) -> pa.Table:
+    system, stages = shape.system, shape.operation.stages
+    cost = []
+    for stage, operated, hours in zip(system.stages, stages, shape.hours, strict=True):
+        per_mwh = np.array([plant.cost_per_mwh for plant in system.thermals_in(stage)])
+        cost.append(operated.thermal_mw * (per_mwh[:, None] * hours))
+    columns = {"generation_mw": shape.per_block("thermal_mw"), "generation_cost": shape.flat(cost)}
+    return table_of(
+        "thermals", shape.block_index("thermal_id", [plant.id for plant in system.thermals]) | columns
+    )
+
+
+def _buses(shape: _Shape) -> pa.Table:
+    system, stages = shape.system, shape.operation.stages
+    deficit, cost = [], []
+    for operated, hours in zip(stages, shape.hours, strict=True):
+        segments = operated.deficit_mw.shape[3]
+        per_mwh = np.zeros((len(system.buses), segments))
+        for position, bus in enumerate(system.buses):
+            per_mwh[position, : len(bus.deficit_segments)] = [s.cost_per_mwh for s in bus.deficit_segments]
+        total, spent = np.zeros(operated.load_mw.shape), np.zeros(operated.load_mw.shape)
+        for segment in range(segments):  # one by one: a fixed order of summation
+            total += operated.deficit_mw[..., segment]
+            spent += operated.deficit_mw[..., segment] * (per_mwh[:, segment, None] * hours)
+        deficit.append(total)
+        cost.append(spent)
+    columns = {name: shape.per_block(name) for name in ("load_mw", "excess_mw", "price_per_mwh")}
+    columns |= {"deficit_mw": shape.flat(deficit), "deficit_cost": shape.flat(cost)}
+    return table_of("buses", shape.block_index("bus_id", [bus.id for bus in system.buses]) | columns)
+
+
+def _exchanges(shape: _Shape) -> pa.Table:
+    lines = shape.system.lines
+    index = shape.block_index("line_id", [line.id for line in lines])
+    losses = np.array([line.losses_fraction for line in lines])
+    per_mwh = np.array([line.exchange_cost_per_mwh for line in lines])
+    sent = [stage.direct_mw + stage.reverse_mw for stage in shape.operation.stages]
+    direct, reverse = shape.per_block("direct_mw"), shape.per_block("reverse_mw")
+    columns = {
+        "direct_mw": direct,
+        "reverse_mw": reverse,
+        "net_mw": direct - reverse,
+        "losses_mw": shape.flat([losses[:, None] * stage for stage in sent]),
+        "exchange_cost": shape.flat(
+            [per_mwh[:, None] * hours * stage for hours, stage in zip(shape.hours, sent, strict=True)]
+        ),
+    }
+    return table_of("exchanges", index | columns)

@@ -1,0 +1,84 @@
+"""The claim: the same bits on any number of ranks and threads, and for any order of entities.
+
+What is compared is the sha256 of the bounds, of every cut and of every simulation table.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import pycobre
+from pycobre.results import digest
+
+BRAZIL = Path(__file__).parents[2] / "examples" / "brazil-4"
+SHORT = {"training.iterations": 4, "simulation.enabled": True, "simulation.num_scenarios": 20}
+
+Digest = Callable[..., dict[str, str]]
+
+
+@pytest.fixture
+def digest_of(tmp_path: Path) -> Digest:
+    """Runs a case shortly and returns the hashes of what came out."""
+
+    def run(case: Path, name: str, **how: Any) -> dict[str, str]:
+        pycobre.train(case, output=tmp_path / name, simulation=True, overrides=SHORT, **how)
+        found = digest(tmp_path / name)
+        assert {"convergence", "policy", "costs", "reservoirs", "hydros", "thermals", "buses"} <= set(found)
+        return found
+
+    return run
+
+
+def shuffled(case: Path, target: Path, seed: int) -> Path:
+    """Copy of *case* with the entities of its JSON files and the rows of its tables in another order."""
+    shutil.copytree(case, target, ignore=shutil.ignore_patterns("output", "source"))
+    rng = np.random.default_rng(seed)
+    for file in sorted((target / "system").glob("*.json")):
+        content = json.loads(file.read_text())
+        for key, value in content.items():
+            if isinstance(value, list):
+                content[key] = [value[k] for k in rng.permutation(len(value))]
+        file.write_text(json.dumps(content))
+    for file in sorted(target.rglob("*.parquet")):
+        table = pq.read_table(file)
+        pq.write_table(table.take(rng.permutation(table.num_rows)), file)
+    initial = json.loads((target / "initial_conditions.json").read_text())
+    initial["storage"] = [initial["storage"][k] for k in rng.permutation(len(initial["storage"]))]
+    (target / "initial_conditions.json").write_text(json.dumps(initial))
+    return target
+
+
+def check_everywhere(case: Path, digest_of: Digest, tmp_path: Path) -> None:
+    expected = digest_of(case, "local-1", threads=1)
+    assert digest_of(case, "local-1-threads-3", threads=3) == expected
+    assert digest_of(case, "shm-2", num_workers=2, backend="shm", threads=1) == expected
+    assert digest_of(case, "shm-3", num_workers=3, backend="shm", threads=2) == expected
+    other = shuffled(case, tmp_path / "shuffled", 7)
+    assert digest_of(other, "shuffled-local") == expected
+    assert digest_of(other, "shuffled-shm-2", num_workers=2) == expected
+
+
+def test_brazil_has_the_same_bits_everywhere(digest_of: Digest, tmp_path: Path) -> None:
+    check_everywhere(BRAZIL, digest_of, tmp_path)
+
+
+def test_4ree_has_the_same_bits_everywhere(digest_of: Digest, tmp_path: Path, shared_cases: Path) -> None:
+    check_everywhere(shared_cases / "cobre-0.18" / "4ree", digest_of, tmp_path)
+
+
+def test_another_seed_has_other_bits(tmp_path: Path) -> None:
+    """The comparison sees differences at all."""
+    found = []
+    for seed in (1, 2):
+        overrides = {**SHORT, "training.tree_seed": seed}
+        pycobre.train(BRAZIL, output=tmp_path / str(seed), simulation=True, overrides=overrides)
+        found.append(digest(tmp_path / str(seed)))
+    assert all(found[0][name] != found[1][name] for name in ("convergence", "policy", "costs", "thermals"))

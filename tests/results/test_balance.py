@@ -1,0 +1,67 @@
+"""Power and water balance from the written tables alone: whoever has the files can check them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pycobre.results import Results
+
+
+@pytest.fixture
+def frames(write):
+    results = Results.open(write())
+    return {name: results.table(name).to_pandas() for name in results.tables}
+
+
+def test_power_balances_at_every_bus(frames):
+    entities = frames["entities"].set_index(["kind", "id"])
+    at = ["scenario_id", "stage_id", "block_id", "bus_id"]
+
+    def by_bus(table, key, kind, column, bus="bus_id"):
+        frame = frames[table].merge(
+            entities.loc[kind][[bus]].rename(columns={bus: "at"}), left_on=key, right_index=True
+        )
+        frame["bus_id"] = frame["at"].astype(int)
+        return frame.groupby(at)[column].sum()
+
+    lines = frames["exchanges"].merge(entities.loc["line"], left_on="line_id", right_index=True)
+    lines["to_target"] = lines.direct_mw * (1 - lines.losses_fraction) - lines.reverse_mw
+    lines["to_source"] = lines.reverse_mw * (1 - lines.losses_fraction) - lines.direct_mw
+    np.testing.assert_allclose(lines.to_target + lines.to_source, -lines.losses_mw, atol=1e-9)
+    frames["exchanges"] = lines.drop(columns=["bus_id", "target_bus_id"])
+    buses = frames["buses"].set_index(at)
+    parts = [
+        by_bus("hydros", "hydro_id", "hydro", "generation_mw"),
+        by_bus("thermals", "thermal_id", "thermal", "generation_mw"),
+        by_bus("exchanges", "line_id", "line", "to_source"),
+        by_bus("exchanges", "line_id", "line", "to_target", "target_bus_id"),
+        buses.deficit_mw,
+        -buses.excess_mw,
+    ]
+    supply = pd.concat([part.reindex(buses.index, fill_value=0.0) for part in parts], axis=1).sum(axis=1)
+    np.testing.assert_allclose(supply, buses.load_mw, atol=1e-6)
+
+
+def test_water_balances_in_every_reservoir(frames):
+    hours = frames["stages"].set_index(["stage_id", "block_id"]).hours
+    below = frames["entities"].set_index(["kind", "id"]).loc["hydro"].downstream_id.dropna()
+    hydros = frames["hydros"].join(hours, on=["stage_id", "block_id"])
+    hydros["outflow_hm3"] = hydros.outflow_m3s * hydros.hours * 3600 / 1e6
+    at = ["scenario_id", "stage_id", "hydro_id"]
+    released = hydros.groupby(at).outflow_hm3.sum()
+    arriving = released.reset_index()
+    arriving["hydro_id"] = arriving.hydro_id.map(below)
+    arriving = arriving.dropna().groupby(at).outflow_hm3.sum()
+    reservoirs = frames["reservoirs"].join(hours.groupby("stage_id").sum(), on="stage_id").set_index(at)
+    inflow = (reservoirs.inflow_m3s + reservoirs.bought_inflow_m3s) * reservoirs.hours * 3600 / 1e6
+    gained = inflow + arriving.reindex(reservoirs.index, fill_value=0.0) - released
+    np.testing.assert_allclose(
+        reservoirs.storage_final_hm3, reservoirs.storage_initial_hm3 + gained, atol=1e-6
+    )
+
+
+def test_storage_goes_on_where_the_stage_before_ended(frames):
+    storage = frames["reservoirs"].set_index(["scenario_id", "hydro_id", "stage_id"]).sort_index()
+    final = storage.storage_final_hm3.to_numpy().reshape(-1, 3)
+    initial = storage.storage_initial_hm3.to_numpy().reshape(-1, 3)
+    np.testing.assert_array_equal(initial[:, 1:], final[:, :-1])
