@@ -14,7 +14,8 @@ class Plain {
   public:
     Plain(PyObject *array, bool writable) {
         if (!Py_IS_TYPE(array, ndarray)) return;
-        if (PyObject_GetBuffer(array, &view_, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) != 0) {
+        if (PyObject_GetBuffer(array, &view_,
+                               PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) != 0) {
             PyErr_Clear();
             return;
         }
@@ -58,7 +59,8 @@ inline bool naturals(PyObject *object, int size, uint64_t *values) {
     const bool tuple = PyTuple_CheckExact(object);
     if ((!tuple && !PyList_CheckExact(object)) || Py_SIZE(object) != size) return false;
     for (int i = 0; i < size; ++i)
-        if (!natural(tuple ? PyTuple_GET_ITEM(object, i) : PyList_GET_ITEM(object, i), values[i])) return false;
+        if (!natural(tuple ? PyTuple_GET_ITEM(object, i) : PyList_GET_ITEM(object, i), values[i]))
+            return false;
     return true;
 }
 

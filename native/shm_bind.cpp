@@ -23,7 +23,8 @@ namespace {
 // (reason, ranks, text) that a group failed with, or None. For the launcher, which is not one of the ranks.
 nb::object verdict_of(int descriptor) {
     struct stat status;
-    if (fstat(descriptor, &status) != 0 || static_cast<size_t>(status.st_size) < sizeof(shm::Header)) return nb::none();
+    if (fstat(descriptor, &status) != 0 || static_cast<size_t>(status.st_size) < sizeof(shm::Header))
+        return nb::none();
     const auto bytes = static_cast<size_t>(status.st_size);
     void *at = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
     if (at == MAP_FAILED) return nb::none();
@@ -45,7 +46,8 @@ nb::object verdict_of(int descriptor) {
 struct View {
     Py_buffer buffer;
     View(nb::handle array, bool writable) {
-        if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)))
+        if (PyObject_GetBuffer(array.ptr(), &buffer,
+                               PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)))
             throw nb::python_error();
     }
     ~View() { PyBuffer_Release(&buffer); }
@@ -58,7 +60,8 @@ void fold(int op, nb::list parts, nb::handle out) {
     View to(out, true);
     const uint8_t *from[shm::kMaxRanks];
     const auto dtype = shm::dtype_of(to.buffer.format, static_cast<size_t>(to.buffer.itemsize));
-    const shm::Fold kernel = op < 0 || op > 2 ? nullptr : shm::fold_for(dtype, static_cast<shm::Reduction>(op));
+    const shm::Fold kernel =
+        op < 0 || op > 2 ? nullptr : shm::fold_for(dtype, static_cast<shm::Reduction>(op));
     const size_t count = parts.size();
     if (!kernel || count < 1 || count > shm::kMaxRanks) throw nb::value_error("these can't be folded");
     for (size_t i = 0; i < count; ++i) {

@@ -9,9 +9,11 @@ namespace shm {
 
 namespace {
 
-constexpr size_t kStream = 4 << 20;  // results of this size are not read again soon: keep them out of the cache
+constexpr size_t kStream =
+    4 << 20;  // results of this size are not read again soon: keep them out of the cache
 constexpr size_t kLeastPiece = 32 << 10;
-constexpr size_t kFoldAlone = 256 << 10;  // more bytes than this to fold, over all ranks, are worth sharing out
+constexpr size_t kFoldAlone =
+    256 << 10;  // more bytes than this to fold, over all ranks, are worth sharing out
 
 void copy(uint8_t *to, const uint8_t *from, size_t bytes, size_t message = 0) {
     if (!bytes) return;
@@ -53,7 +55,8 @@ struct Cut {
 Word &own(Turn &turn, size_t offset) { return turn.group.word(turn.group.rank, offset); }
 
 // Every rank fills pieces of its ring and drains everyone's one piece behind.
-template <class Fill, class Drain> bool stream(Turn &turn, uint32_t count, bool fills, Fill fill, Drain drain) {
+template <class Fill, class Drain>
+bool stream(Turn &turn, uint32_t count, bool fills, Fill fill, Drain drain) {
     Group &group = turn.group;
     const uint32_t first = group.pieces;
     for (uint32_t step = 0; step <= count; ++step) {
@@ -186,7 +189,8 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
             for (int next = 1; next < group.size; ++next) {
                 const int rank = (me + next) % group.size;
                 if (!turn.wait(rank, kWritten, piece + 1)) return false;
-                copy(recv + displs[rank] + cut.begin(index), group.ring(rank, piece), cut.length(index, counts[rank]), total);
+                copy(recv + displs[rank] + cut.begin(index), group.ring(rank, piece),
+                     cut.length(index, counts[rank]), total);
             }
             return true;
         });
@@ -225,7 +229,9 @@ bool broadcast(Turn &turn, const Call &call, uint8_t *buffer, size_t bytes, int 
     const Cut cut(bytes, group.crowded);
     return stream(
         turn, cut.count, sends,
-        [&](uint32_t index, uint8_t *ring) { copy(ring, buffer + cut.begin(index), cut.length(index, bytes)); },
+        [&](uint32_t index, uint8_t *ring) {
+            copy(ring, buffer + cut.begin(index), cut.length(index, bytes));
+        },
         [&](uint32_t index, uint32_t piece) {
             if (sends) return true;
             if (!turn.wait(root, kWritten, piece + 1)) return false;

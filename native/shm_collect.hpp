@@ -10,7 +10,8 @@ uint32_t digest(const uint64_t *values, size_t count);
 
 bool barrier(Turn &turn);
 // counts and displs in bytes; *call* describes them in elements.
-bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv, const size_t *counts, const size_t *displs);
+bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv, const size_t *counts,
+                const size_t *displs);
 bool allreduce(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv, size_t count);
 bool broadcast(Turn &turn, const Call &call, uint8_t *buffer, size_t bytes, int root);
 

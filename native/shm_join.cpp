@@ -43,10 +43,11 @@ void examine(const Header &header, const Group &group, uint64_t job, char *text,
         snprintf(text, room, "the segment is of protocol %u, this rank speaks %u: mixed versions of pycobre",
                  header.version, kVersion);
     else if (header.size != static_cast<uint32_t>(group.size))
-        snprintf(text, room, "rank %d was told of %d ranks, but the segment was made for %u", group.rank, group.size,
-                 header.size);
+        snprintf(text, room, "rank %d was told of %d ranks, but the segment was made for %u", group.rank,
+                 group.size, header.size);
     else if (job != 0 && header.job != job)
-        snprintf(text, room, "the segment belongs to another job: this rank's variables are left over from a launch");
+        snprintf(text, room,
+                 "the segment belongs to another job: this rank's variables are left over from a launch");
 }
 
 bool wait_for_everyone(Group &group, double seconds) {
@@ -71,9 +72,12 @@ bool wait_for_everyone(Group &group, double seconds) {
         if (late || !dead.empty() || !left.empty()) {
             const RankSet &blamed = !dead.empty() ? dead : !left.empty() ? left : missing;
             blamed.name(names, sizeof names, group.size);
-            if (!dead.empty()) snprintf(text, sizeof text, "%s died during the start", names);
-            else if (!left.empty()) snprintf(text, sizeof text, "%s gave up during the start", names);
-            else snprintf(text, sizeof text, "%s did not join within %g s", names, seconds);
+            if (!dead.empty())
+                snprintf(text, sizeof text, "%s died during the start", names);
+            else if (!left.empty())
+                snprintf(text, sizeof text, "%s gave up during the start", names);
+            else
+                snprintf(text, sizeof text, "%s did not join within %g s", names, seconds);
             return refuse(text);
         }
         Word &word = group.block(first).presence;
@@ -109,7 +113,8 @@ bool join(Group &group, int descriptor, uint64_t job, double join_seconds) {
     struct stat status;
     char text[512];
     if (fstat(descriptor, &status) != 0) {
-        snprintf(text, sizeof text, "descriptor %d is not open here: this rank's variables are left over from a launch",
+        snprintf(text, sizeof text,
+                 "descriptor %d is not open here: this rank's variables are left over from a launch",
                  descriptor);
         return refuse(text);
     }
@@ -122,11 +127,13 @@ bool join(Group &group, int descriptor, uint64_t job, double join_seconds) {
     group.bytes = actual;
     for (int &pidfd : group.pidfds) pidfd = -1;
     examine(*header, group, job, text, sizeof text);
-    if (!text[0] && actual != bytes) snprintf(text, sizeof text, "the segment has %zu bytes, not %zu", actual, bytes);
+    if (!text[0] && actual != bytes)
+        snprintf(text, sizeof text, "the segment has %zu bytes, not %zu", actual, bytes);
     RankBlock &me = header->ranks[group.rank];
     uint32_t nobody = absent;
     if (!text[0] && !me.presence.value.compare_exchange_strong(nobody, arriving, std::memory_order_seq_cst))
-        snprintf(text, sizeof text, "rank %d is taken already, by process %d: a duplicate rank", group.rank, me.pid);
+        snprintf(text, sizeof text, "rank %d is taken already, by process %d: a duplicate rank", group.rank,
+                 me.pid);
     if (text[0]) {
         unmap(group);
         return refuse(text);
@@ -188,7 +195,8 @@ bool watch_launcher(int pipe, int launcher) {
             }
             kill(getpid(), SIGTERM);  // a handler may still save something, for a second
             std::this_thread::sleep_for(std::chrono::seconds(1));
-            kill(getpgrp() == getpid() ? 0 : getpid(), SIGKILL);  // with what this rank has started, if that is apart
+            kill(getpgrp() == getpid() ? 0 : getpid(),
+                 SIGKILL);  // with what this rank has started, if that is apart
         }).detach();
     } catch (const std::system_error &) {
         return false;

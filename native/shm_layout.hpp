@@ -10,11 +10,11 @@ namespace shm {
 constexpr uint64_t kMagic = 0x31676572626f6370;  // "pcobreg1" as it lies in memory
 constexpr uint32_t kVersion = 1;
 constexpr int kMaxRanks = 256;
-constexpr size_t kInline = 48;          // bytes that travel in the same cache line as the flag
-constexpr size_t kEager = 128 << 10;    // bytes that travel in one piece
-constexpr size_t kPiece = 256 << 10;    // larger messages go in pieces of at most this size
-constexpr uint32_t kDepth = 4;          // pieces in flight; must exceed the depth of the longest pipeline (3)
-constexpr int kShownCounts = 7;         // counts that a mismatch report can show of each rank
+constexpr size_t kInline = 48;        // bytes that travel in the same cache line as the flag
+constexpr size_t kEager = 128 << 10;  // bytes that travel in one piece
+constexpr size_t kPiece = 256 << 10;  // larger messages go in pieces of at most this size
+constexpr uint32_t kDepth = 4;        // pieces in flight; must exceed the depth of the longest pipeline (3)
+constexpr int kShownCounts = 7;       // counts that a mismatch report can show of each rank
 
 // A number that only grows, and how many processes sleep on it.
 struct Word {
@@ -65,7 +65,8 @@ struct alignas(128) RankBlock {
     alignas(128) Word presence;
     int32_t pid;
     uint64_t born;  // start time of the process in clock ticks since boot: tells a reused pid
-    alignas(128) Finding findings[2];  // of the collective in progress; of abort(), which another thread may call
+    alignas(
+        128) Finding findings[2];  // of the collective in progress; of abort(), which another thread may call
 };
 
 struct Header {

@@ -71,7 +71,8 @@ int open_pidfd(int pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0
 
 bool peers_alive(Group &group, uint32_t turn, Kind during) {
     pollfd polls[kMaxRanks];
-    for (int rank = 0; rank < group.size; ++rank) polls[rank] = {group.pidfds[rank], POLLIN, 0};  // -1: ignored
+    for (int rank = 0; rank < group.size; ++rank)
+        polls[rank] = {group.pidfds[rank], POLLIN, 0};  // -1: ignored
     poll(polls, static_cast<nfds_t>(group.size), 0);
 
     RankSet gone, left;
@@ -79,17 +80,23 @@ bool peers_alive(Group &group, uint32_t turn, Kind during) {
         if (rank == group.rank) continue;
         RankBlock &peer = group.block(rank);
         // Asked before its presence is read: a rank closes first and dies later.
-        const bool dead = group.pidfds[rank] >= 0 ? polls[rank].revents != 0 : !process_is(peer.pid, peer.born);
+        const bool dead =
+            group.pidfds[rank] >= 0 ? polls[rank].revents != 0 : !process_is(peer.pid, peer.born);
         const uint32_t presence = peer.presence.value.load(std::memory_order_acquire);
-        if (presence == present && dead) gone.add(rank);
-        else if (presence == ended) gone.add(rank);
-        else if (presence == closed && !entered(group, rank, turn)) left.add(rank);
+        if (presence == present && dead)
+            gone.add(rank);
+        else if (presence == ended)
+            gone.add(rank);
+        else if (presence == closed && !entered(group, rank, turn))
+            left.add(rank);
     }
     if (gone.empty() && left.empty()) return true;
     const bool died = !gone.empty();
     char names[256], text[512];
     (died ? gone : left).name(names, sizeof names, group.size);
-    snprintf(text, sizeof text, died ? "%s is gone: killed, or ended without close()" : "%s closed the communicator while others were in %s",
+    snprintf(text, sizeof text,
+             died ? "%s is gone: killed, or ended without close()"
+                  : "%s closed the communicator while others were in %s",
              names, kind_name(during));
     settle(group, 0, lost, died ? gone : left, text);
     return false;
@@ -110,7 +117,8 @@ void settle_timeout(Group &group, size_t offset, uint32_t target, int only, Kind
     char names[256], text[512];
     (suspended ? asleep : late).name(names, sizeof names, group.size);
     snprintf(text, sizeof text, "%s %s; %s has waited for %g s, the limit of one collective", names,
-             suspended ? "is stopped (suspended, not dead)" : "did not come in time", kind_name(during), seconds);
+             suspended ? "is stopped (suspended, not dead)" : "did not come in time", kind_name(during),
+             seconds);
     settle(group, 0, suspended ? stopped : timeout, suspended ? asleep : late, text);
 }
 

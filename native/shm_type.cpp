@@ -16,8 +16,7 @@ namespace shm {
 namespace {
 
 struct GroupObject {
-    PyObject_HEAD
-    Group group;
+    PyObject_HEAD Group group;
 };
 
 Group &group_of(PyObject *self) { return reinterpret_cast<GroupObject *>(self)->group; }
@@ -25,9 +24,12 @@ Group &group_of(PyObject *self) { return reinterpret_cast<GroupObject *>(self)->
 bool usable(Group &group, Kind kind) {
     if (!group.header) return raise_error("InvalidCommunicator", "this communicator is closed"), false;
     if (group.forks != forks())
-        return raise_error("InvalidCommunicator", "this process was forked from a rank, it is not one itself"), false;
+        return raise_error("InvalidCommunicator",
+                           "this process was forked from a rank, it is not one itself"),
+               false;
     if (group.busy)
-        return raise_error("InvalidCommunicator", "another thread (or a signal's handler) is using this communicator"),
+        return raise_error("InvalidCommunicator",
+                           "another thread (or a signal's handler) is using this communicator"),
                false;
     if (group.failed()) return raise_verdict(group, kind), false;
     return true;
@@ -52,7 +54,8 @@ class Use {
     const bool ok;
 };
 
-PyObject *checked(const char *name, PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+PyObject *checked(const char *name, PyObject *self, PyObject *const *args, Py_ssize_t count,
+                  PyObject *keywords) {
     PyObject *method = PyObject_GetAttrString(self, name);
     if (!method) return nullptr;
     PyObject *result = PyObject_Vectorcall(method, args, static_cast<size_t>(count), keywords);
@@ -65,8 +68,8 @@ enum class Answer { done, failed, unclear };
 Answer try_allreduce(Use &use, PyObject *const *args, bool) {
     Plain send(args[0], false), recv(args[1], true);
     uint64_t op;
-    if (!send.ok || !recv.ok || send.dtype != recv.dtype || send.bytes() != recv.bytes() || !natural(args[2], op) ||
-        op > 2 || !fold_for(send.dtype, static_cast<Reduction>(op)) ||
+    if (!send.ok || !recv.ok || send.dtype != recv.dtype || send.bytes() != recv.bytes() ||
+        !natural(args[2], op) || op > 2 || !fold_for(send.dtype, static_cast<Reduction>(op)) ||
         (send.data() != recv.data() && send.overlaps(recv)))
         return Answer::unclear;
     Turn turn(use.group, use.kind);
@@ -79,12 +82,14 @@ Answer try_allreduce(Use &use, PyObject *const *args, bool) {
 Answer try_broadcast(Use &use, PyObject *const *args, bool) {
     Plain buffer(args[0], true);
     uint64_t root;
-    if (!buffer.ok || !natural(args[1], root) || root >= static_cast<uint64_t>(use.group.size)) return Answer::unclear;
+    if (!buffer.ok || !natural(args[1], root) || root >= static_cast<uint64_t>(use.group.size))
+        return Answer::unclear;
     Turn turn(use.group, use.kind);
     const uint64_t length = buffer.count();
     turn.slot(use.group.rank).length = length;
     const Call call{use.kind, buffer.dtype, static_cast<uint16_t>(root), digest(&length, 1)};
-    return broadcast(turn, call, buffer.data(), buffer.bytes(), static_cast<int>(root)) ? Answer::done : Answer::failed;
+    return broadcast(turn, call, buffer.data(), buffer.bytes(), static_cast<int>(root)) ? Answer::done
+                                                                                        : Answer::failed;
 }
 
 Answer try_allgatherv(Use &use, PyObject *const *args, bool vetted) {
@@ -98,7 +103,8 @@ Answer try_allgatherv(Use &use, PyObject *const *args, bool vetted) {
     uint64_t free_from = 0;
     for (int rank = 0; rank < size; ++rank) {
         if (counts[rank] > room || displs[rank] > room - counts[rank]) return Answer::unclear;
-        if (!vetted && counts[rank] && displs[rank] < free_from) return Answer::unclear;  // perhaps only out of order
+        if (!vetted && counts[rank] && displs[rank] < free_from)
+            return Answer::unclear;  // perhaps only out of order
         if (counts[rank]) free_from = displs[rank] + counts[rank];
     }
     const size_t item = dtype_bytes(send.dtype);
@@ -112,13 +118,15 @@ Answer try_allgatherv(Use &use, PyObject *const *args, bool vetted) {
         byte_displs[rank] = displs[rank] * item;
     }
     const Call call{use.kind, send.dtype, 0, digest(counts, static_cast<size_t>(size))};
-    return allgatherv(turn, call, send.data(), recv.data(), byte_counts, byte_displs) ? Answer::done : Answer::failed;
+    return allgatherv(turn, call, send.data(), recv.data(), byte_counts, byte_displs) ? Answer::done
+                                                                                      : Answer::failed;
 }
 
 using Try = Answer (*)(Use &, PyObject *const *, bool);
 
 template <Try attempt, Kind kind, int arity, bool vetted>
-PyObject *collective(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords, const char *fallback) {
+PyObject *collective(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords,
+                     const char *fallback) {
     {
         Use use(self, kind);
         if (!use.ok) return nullptr;
@@ -134,19 +142,21 @@ PyObject *collective(PyObject *self, PyObject *const *args, Py_ssize_t count, Py
     return checked(fallback, self, args, count, keywords);
 }
 
-#define COLLECTIVE(name, arity)                                                                                     \
-    PyObject *name##_(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {                \
-        return collective<try_##name, Kind::name, arity, false>(self, args, count, keywords, "_checked_" #name);    \
-    }                                                                                                               \
-    PyObject *plain_##name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {           \
-        return collective<try_##name, Kind::name, arity, true>(self, args, count, keywords, nullptr);               \
+#define COLLECTIVE(name, arity)                                                                           \
+    PyObject *name##_(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {      \
+        return collective<try_##name, Kind::name, arity, false>(self, args, count, keywords,              \
+                                                                "_checked_" #name);                       \
+    }                                                                                                     \
+    PyObject *plain_##name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) { \
+        return collective<try_##name, Kind::name, arity, true>(self, args, count, keywords, nullptr);     \
     }
 COLLECTIVE(allreduce, 3)
 COLLECTIVE(broadcast, 2)
 COLLECTIVE(allgatherv, 4)
 #undef COLLECTIVE
 
-template <Kind kind> PyObject *meet_only(PyObject *self, PyObject *) {
+template <Kind kind>
+PyObject *meet_only(PyObject *self, PyObject *) {
     Use use(self, kind);
     if (!use.ok) return nullptr;
     bool done;
@@ -185,8 +195,10 @@ PyObject *agree(PyObject *self, PyObject *args) {
     for (int rank = 0; all && rank < use.group.size; ++rank) {
         const Slot &slot = use.group.block(rank).slot[use.group.turn & 1];
         PyObject *item = PyBytes_FromStringAndSize(reinterpret_cast<const char *>(slot.payload), bytes);
-        if (!item) Py_CLEAR(all);
-        else PyList_SET_ITEM(all, rank, item);
+        if (!item)
+            Py_CLEAR(all);
+        else
+            PyList_SET_ITEM(all, rank, item);
     }
     return all;
 }
@@ -208,7 +220,8 @@ PyObject *abort_(PyObject *self, PyObject *reason) {
 PyObject *close_(PyObject *self, PyObject *) {
     Group &group = group_of(self);
     if (!group.header) Py_RETURN_NONE;
-    if (group.busy) return raise_error("InvalidCommunicator", "another thread is in a collective: abort() it first");
+    if (group.busy)
+        return raise_error("InvalidCommunicator", "another thread is in a collective: abort() it first");
     depart(group, closed);
     unmap(group);
     Py_RETURN_NONE;
@@ -224,7 +237,8 @@ int init(PyObject *self, PyObject *args, PyObject *) {
     int descriptor, rank, size;
     unsigned long long job;
     double timeout, join_seconds;
-    if (!PyArg_ParseTuple(args, "iiiKdd", &descriptor, &rank, &size, &job, &timeout, &join_seconds)) return -1;
+    if (!PyArg_ParseTuple(args, "iiiKdd", &descriptor, &rank, &size, &job, &timeout, &join_seconds))
+        return -1;
     if (group.header || size < 1 || size > kMaxRanks || rank < 0 || rank >= size) {
         PyErr_Format(PyExc_ValueError, "a group has 1 to %d ranks and is joined once", kMaxRanks);
         return -1;
@@ -269,7 +283,8 @@ PyType_Slot slots[] = {{Py_tp_init, reinterpret_cast<void *>(init)},
                        {Py_tp_members, members},
                        {Py_tp_new, reinterpret_cast<void *>(PyType_GenericNew)},
                        {0, nullptr}};
-PyType_Spec spec = {"pycobre._native.shm.Group", sizeof(GroupObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Spec spec = {"pycobre._native.shm.Group", sizeof(GroupObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
 }  // namespace
 

@@ -15,9 +15,12 @@ const char *const kReasons[] = {"", "lost", "stopped", "timeout", "mismatch", "a
 struct Text {
     char *at;
     size_t room;
-    template <class... Values> void add(const char *format, Values... values) {
+    template <class... Values>
+    void add(const char *format, Values... values) {
         const int length = snprintf(at, room, format, values...);
-        const size_t step = length < 0 ? 0 : static_cast<size_t>(length) < room ? static_cast<size_t>(length) : room - 1;
+        const size_t step = length < 0                           ? 0
+                            : static_cast<size_t>(length) < room ? static_cast<size_t>(length)
+                                                                 : room - 1;
         at += step;
         room -= step;
     }
@@ -50,8 +53,8 @@ void describe(Text &text, const Slot &slot, int size) {
 }  // namespace
 
 const char *kind_name(Kind kind) {
-    const char *const names[] = {"nothing", "barrier", "allgatherv",          "allreduce", "broadcast",
-                                 "fence",   "create_shared_region", "split_local"};
+    const char *const names[] = {"nothing",   "barrier", "allgatherv",           "allreduce",
+                                 "broadcast", "fence",   "create_shared_region", "split_local"};
     const auto index = static_cast<size_t>(kind);
     return index < sizeof names / sizeof *names ? names[index] : "?";
 }
@@ -72,7 +75,8 @@ void RankSet::name(char *text, size_t room, int size) const {
 }
 
 void wake_everyone(Group &group) {
-    const size_t offsets[] = {slot_offset(0), slot_offset(1), kWritten, kReduced, kConsumed, offsetof(RankBlock, presence)};
+    const size_t offsets[] = {slot_offset(0), slot_offset(1), kWritten,
+                              kReduced,       kConsumed,      offsetof(RankBlock, presence)};
     for (int rank = 0; rank < group.size; ++rank)
         for (const size_t offset : offsets) {
             Word &word = group.word(rank, offset);
@@ -95,7 +99,9 @@ void settle(Group &group, int which, Reason reason, const RankSet &ranks, const 
 // Every rank sees the same slots, so every rank comes to the same words whoever is first.
 void settle_mismatch(Group &group) {
     const auto call_of = [&](int rank) -> const Slot & { return group.block(rank).slot[group.turn & 1]; };
-    const auto alike = [&](int a, int b) { return std::memcmp(&call_of(a).call, &call_of(b).call, sizeof(Call)) == 0; };
+    const auto alike = [&](int a, int b) {
+        return std::memcmp(&call_of(a).call, &call_of(b).call, sizeof(Call)) == 0;
+    };
     const auto holders = [&](int of) {
         RankSet set;
         for (int rank = 0; rank < group.size; ++rank)
@@ -144,7 +150,8 @@ PyObject *raise_verdict(Group &group, Kind during) {
     const Finding &finding = group.block(static_cast<int>(verdict / 2)).findings[verdict % 2];
     if (group.told) {
         char text[1200];
-        snprintf(text, sizeof text, "this communicator failed before (%s): %s", kReasons[finding.reason], finding.text);
+        snprintf(text, sizeof text, "this communicator failed before (%s): %s", kReasons[finding.reason],
+                 finding.text);
         return raise_error("InvalidCommunicator", text);
     }
     group.told = true;
@@ -157,8 +164,8 @@ PyObject *raise_verdict(Group &group, Kind during) {
     }
     PyObject *errors = PyImport_ImportModule("pycobre.errors");
     PyObject *error = errors ? PyObject_GetAttrString(errors, "CollectiveFailed") : nullptr;
-    PyObject *value = error && ranks ? PyObject_CallFunction(error, "ssOs", kind_name(during), kReasons[finding.reason],
-                                                             ranks, finding.text)
+    PyObject *value = error && ranks ? PyObject_CallFunction(error, "ssOs", kind_name(during),
+                                                             kReasons[finding.reason], ranks, finding.text)
                                      : nullptr;
     if (value) PyErr_SetObject(error, value);
     Py_XDECREF(value);

@@ -16,9 +16,9 @@
 namespace shm {
 
 namespace {
-constexpr uint64_t kHoldGil = 2'000;     // letting go of the GIL costs more than a rank that is nearly here
-constexpr uint64_t kPause = 10'000;      // busy, as long as every rank has a processor of its own
-constexpr uint64_t kYield = 50'000;      // then give way: a sibling on this processor may be the one to come
+constexpr uint64_t kHoldGil = 2'000;  // letting go of the GIL costs more than a rank that is nearly here
+constexpr uint64_t kPause = 10'000;   // busy, as long as every rank has a processor of its own
+constexpr uint64_t kYield = 50'000;   // then give way: a sibling on this processor may be the one to come
 constexpr uint64_t kLeastYield = 4'000;
 constexpr uint64_t kSlice = 50'000'000;  // then sleep, and look around this often
 }  // namespace
@@ -35,7 +35,9 @@ long futex_wait(std::atomic<uint32_t> &word, uint32_t seen, uint64_t nanoseconds
     return syscall(SYS_futex, &word, FUTEX_WAIT, seen, &limit, nullptr, 0);
 }
 
-void futex_wake(std::atomic<uint32_t> &word) { syscall(SYS_futex, &word, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0); }
+void futex_wake(std::atomic<uint32_t> &word) {
+    syscall(SYS_futex, &word, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0);
+}
 
 void restore_thread(PyThreadState *state) {
     try {
@@ -79,7 +81,8 @@ bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
         if (!reached(seen, target) && group.header->verdict.load(std::memory_order_seq_cst) == 0)
             signalled = futex_wait(word.value, seen, kSlice) != 0 && errno == EINTR;
         word.waiters.fetch_sub(1, std::memory_order_relaxed);
-        if ((signalled || now_ns() - looked_ >= kSlice) && !here() && !look_around(rank, offset, target)) return false;
+        if ((signalled || now_ns() - looked_ >= kSlice) && !here() && !look_around(rank, offset, target))
+            return false;
     }
     return true;
 }

@@ -7,9 +7,9 @@
 
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-if _TYPE_CHECKING:
+if TYPE_CHECKING:
     from pycobre.app.api import TrainingResult as TrainingResult
     from pycobre.app.api import train as train
     from pycobre.case import load_case as load_case

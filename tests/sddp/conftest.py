@@ -96,23 +96,30 @@ def hydro() -> Callable[..., Hydro]:
 def system() -> Callable[..., System]:
     """A deterministic system: inflow (H, T) in m³/s, load (B, T) in MW."""
 
-    def make(stages: tuple[Stage, ...], buses: list[Bus], thermals: list[Thermal], hydros: list[Hydro],
-             inflow: Any, load: Any, lines: Any = (), block_factor: Any = None, **more: Any) -> System:  # fmt: skip
+    def make(
+        stages: tuple[Stage, ...],
+        buses: list[Bus],
+        thermals: list[Thermal],
+        hydros: list[Hydro],
+        inflow: Any,
+        load: Any,
+        lines: Any = (),
+        block_factor: Any = None,
+        **more: Any,
+    ) -> System:
         shape = (len(hydros), len(stages))
         mean = np.asarray(inflow, dtype=float).reshape(shape)
         demand = np.asarray(load, dtype=float).reshape(len(buses), len(stages))
         most = max(len(stage.blocks) for stage in stages)
         factor = np.ones((*demand.shape, most)) if block_factor is None else np.asarray(block_factor)
-        none = np.zeros((*shape, 0))
+        none, past = np.zeros((*shape, 0)), np.zeros((len(hydros), 0))
         return System(
             stages=stages,
             buses=tuple(buses),
             lines=tuple(lines),
             thermals=tuple(thermals),
             hydros=tuple(hydros),
-            inflow=InflowStatistics(
-                mean, np.zeros(shape), none, none, none, np.zeros((len(hydros), 0)), "none"
-            ),
+            inflow=InflowStatistics(mean, np.zeros(shape), none, none, none, past, "none"),
             load=LoadStatistics(demand, np.zeros(demand.shape), factor),
             correlation=uncorrelated(len(hydros), len(stages)),
             **more,

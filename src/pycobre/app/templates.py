@@ -23,7 +23,7 @@ def copy_template(name: str, directory: Path) -> None:
         raise ValueError(f"there is no template '{name}'; choose one of {', '.join(TEMPLATES)}")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not empty")
-    with as_file(files("pycobre") / "examples" / name) as source:
+    with as_file(files("pycobre.app") / "examples" / name) as source:
         shutil.copytree(
             source, directory, dirs_exist_ok=True, ignore=shutil.ignore_patterns("output", "__pycache__")
         )

@@ -198,7 +198,7 @@ class SharedMemoryProvider(ABC):
 
 
 class Backend(Communicator, SharedMemoryProvider):
-    """What every backend is: both halves of the contract in one object."""
+    """What :func:`create_communicator` returns: every backend is both halves of the contract."""
 
 
 PLAIN_DTYPES: frozenset[np.dtype[Any]] = frozenset(

@@ -11,7 +11,6 @@ import os
 import secrets
 import selectors
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -20,48 +19,13 @@ from types import FrameType, TracebackType
 from typing import IO, Any, Self
 
 from pycobre._native import shm as native
-from pycobre.comm.launched import LAUNCHER_VARIABLE
+from pycobre.comm.process import RankProcess
 from pycobre.comm.segment import group_segment
 from pycobre.comm.shm import DESCRIPTOR_VARIABLE, JOB_VARIABLE
 from pycobre.errors import InitializationFailed, WorkerError
 
-_TAIL_BYTES = 16 << 10
 _LAST_WORDS_SECS = 1.0  # for the others to notice a failure and say what they saw
 _UNKILLABLE_SECS = 5.0  # a process in uninterruptible sleep is left, not waited for without end
-
-
-class _Rank:
-    """One started process and what comes from it."""
-
-    def __init__(self, rank: int, process: subprocess.Popen[bytes], messages: int, errors: int) -> None:
-        self.rank = rank
-        self.process = process
-        self.pidfd = os.pidfd_open(process.pid)
-        self.messages = messages
-        self.errors = errors
-        self.partial = {messages: b"", errors: b""}
-        self.at_end: set[int] = set()
-        self.tail = b""
-        self.code: int | None = None
-
-    def read_lines(self, descriptor: int) -> list[bytes]:
-        """The whole lines that have come by now, without their ends; never waits."""
-        lines: list[bytes] = []
-        with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(descriptor, 1 << 16):
-                *whole, self.partial[descriptor] = (self.partial[descriptor] + chunk).split(b"\n")
-                lines += whole
-            self.at_end.add(descriptor)
-        return lines
-
-    def last_line(self, descriptor: int) -> list[bytes]:
-        """What came after the last end of line."""
-        rest, self.partial[descriptor] = self.partial[descriptor], b""
-        return [rest] if rest else []
-
-    def close(self) -> None:
-        for descriptor in (self.pidfd, self.messages, self.errors):
-            os.close(descriptor)
 
 
 class Launch:
@@ -91,23 +55,31 @@ class Launch:
         self._on_stderr = on_stderr or _to_stderr
         self._signals: list[int] = []
         self._handlers: dict[int, Any] = {}
-        self._first_failed: _Rank | None = None
+        self._first_failed: RankProcess | None = None
         self._killed_by_us: set[int] = set()
         self._escalation: Iterator[float] | None = None
         self._next_step = 0.0
         self._closed = False
-        self._ranks: list[_Rank] = []
+        self._ranks: list[RankProcess] = []
+        self._verdict: tuple[str, list[int], str] | None = None
         job = secrets.randbits(62) + 1
-        self._segment = group_segment(ranks, job)
-        watch_end, self._life = os.pipe()
+        try:
+            self._segment = group_segment(ranks, job)
+        except OSError as error:
+            raise InitializationFailed("shm", f"no memory for {ranks} ranks: {error.strerror}") from error
+        rank_end, self._life = os.pipe()
         base = dict(os.environ if environment is None else environment)
         base.update(COBRE_COMM_BACKEND="shm", COBRE_SHM_NAME=f"launch-{job:x}", COBRE_SHM_SIZE=str(ranks))
         base[DESCRIPTOR_VARIABLE], base[JOB_VARIABLE] = str(self._segment), str(job)
         if timeout_secs is not None:
             base["COBRE_SHM_TIMEOUT_SECS"] = str(timeout_secs)
+        inherited = (self._segment, *descriptors)
         try:
             for rank in range(ranks):
-                self._ranks.append(self._start(argv, rank, base, watch_end, stdout, descriptors))
+                own = {**base, "COBRE_SHM_RANK": str(rank)}
+                self._ranks.append(
+                    RankProcess(rank, argv, own, life=rank_end, stdout=stdout, descriptors=inherited)
+                )
         except OSError as error:
             self.close()
             raise InitializationFailed("shm", f"{argv[0]} can't be started: {error.strerror}") from error
@@ -115,53 +87,12 @@ class Launch:
             self.close()
             raise
         finally:
-            os.close(watch_end)
-
-    def _start(
-        self,
-        argv: Sequence[str],
-        rank: int,
-        base: Mapping[str, str],
-        watch_end: int,
-        stdout: int | IO[Any] | None,
-        descriptors: Sequence[int],
-    ) -> _Rank:
-        messages, message_end = os.pipe()
-        errors, error_end = os.pipe()
-        try:
-            ends = (
-                os.getpid(),
-                watch_end,
-                os.fstat(watch_end).st_ino,
-                message_end,
-                os.fstat(message_end).st_ino,
-            )
-            process = subprocess.Popen(
-                list(argv),
-                env={**base, "COBRE_SHM_RANK": str(rank), LAUNCHER_VARIABLE: ":".join(map(str, ends))},
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=error_end,
-                pass_fds=(self._segment, watch_end, message_end, *descriptors),
-                # A terminal's Ctrl-C reaches this process alone, which forwards it once; and what a rank has
-                # started in turn can be ended with it.
-                process_group=0,
-            )
-        except BaseException:
-            os.close(messages)
-            os.close(errors)
-            raise
-        finally:
-            os.close(message_end)
-            os.close(error_end)
-        os.set_blocking(messages, False)
-        os.set_blocking(errors, False)
-        return _Rank(rank, process, messages, errors)
+            os.close(rank_end)
 
     @property
     def pids(self) -> tuple[int, ...]:
         """Process of every rank."""
-        return tuple(rank.process.pid for rank in self._ranks)
+        return tuple(rank.pid for rank in self._ranks)
 
     @property
     def exit_codes(self) -> tuple[int | None, ...]:
@@ -207,14 +138,15 @@ class Launch:
 
     # ---- watching
 
-    def _running(self) -> list[_Rank]:
+    def _running(self) -> list[RankProcess]:
         return [rank for rank in self._ranks if rank.code is None]
 
     def _watch(self) -> Iterator[tuple[int, bytes]]:
         with selectors.DefaultSelector() as selector:
             for rank in self._running():
-                for descriptor in (rank.pidfd, rank.messages, rank.errors):
-                    selector.register(descriptor, selectors.EVENT_READ, rank)
+                for descriptor in rank.descriptors:
+                    if descriptor not in rank.at_end:
+                        selector.register(descriptor, selectors.EVENT_READ, rank)
             while self._running():
                 wait = self._step()
                 if wait is not None and wait < 0:
@@ -223,37 +155,28 @@ class Launch:
                     rank = key.data
                     if rank.code is not None:
                         continue  # it ended by an event of this very round
+                    sources = [key.fd]
                     if key.fd == rank.pidfd:
-                        self._end(rank)
-                        for descriptor in {rank.pidfd, rank.messages, rank.errors} - rank.at_end:
+                        self._note_end(rank)
+                        for descriptor in set(rank.descriptors) - rank.at_end:
                             selector.unregister(descriptor)
-                        self._report(rank, rank.read_lines(rank.errors) + rank.last_line(rank.errors))
-                        lines = rank.read_lines(rank.messages) + rank.last_line(rank.messages)
-                    else:
-                        lines = rank.read_lines(key.fd)
-                        if key.fd in rank.at_end:
-                            selector.unregister(key.fd)
-                        if key.fd == rank.errors:
-                            self._report(rank, lines)
-                            continue
-                    for line in lines:
-                        yield rank.rank, line
+                        sources = [rank.errors, rank.messages]
+                    for source in sources:
+                        lines = rank.lines(source)
+                        if rank.code is None and source in rank.at_end:
+                            selector.unregister(source)
+                        for line in lines:
+                            if source == rank.errors:
+                                self._on_stderr(rank.rank, line)
+                            else:
+                                yield rank.rank, line
 
-    def _end(self, rank: _Rank) -> None:
-        # Before it is reaped its number still names its group, and what it has left running in that.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(rank.process.pid, signal.SIGKILL)
-        code = rank.process.wait()
-        rank.code = code if code >= 0 else 128 - code
-        if rank.code != 0 and self._first_failed is None and rank.rank not in self._killed_by_us:
+    def _note_end(self, rank: RankProcess) -> None:
+        code = rank.reap()
+        if code != 0 and self._first_failed is None and rank.rank not in self._killed_by_us:
             self._first_failed = rank
             if self._escalation is None:
                 self._escalate(self._grace_secs if self._signals else _LAST_WORDS_SECS)
-
-    def _report(self, rank: _Rank, lines: list[bytes]) -> None:
-        for line in lines:
-            rank.tail = (rank.tail + line + b"\n")[-_TAIL_BYTES:]
-            self._on_stderr(rank.rank, line)
 
     # ---- ending
 
@@ -283,8 +206,7 @@ class Launch:
     def _send(self, number: int) -> None:
         for rank in self._running():
             self._killed_by_us.add(rank.rank)
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(rank.process.pid, number)
+            rank.signal_group(number)
 
     # ---- signals
 
@@ -303,8 +225,7 @@ class Launch:
     def _forward(self, number: int, frame: FrameType | None) -> None:
         self._signals.append(number)
         for rank in self._running():
-            with contextlib.suppress(ProcessLookupError):
-                rank.process.send_signal(number if len(self._signals) == 1 else signal.SIGKILL)
+            rank.signal(number if len(self._signals) == 1 else signal.SIGKILL)
 
     # ---- the report
 
@@ -317,9 +238,9 @@ class Launch:
                 how = f"was killed by signal {code - 128} ({signal.Signals(code - 128).name})"
                 if code - 128 == signal.SIGKILL:
                     how += ", as the kernel does when memory runs out"
-        return WorkerError(rank.rank, code, how, _text(rank.tail))
+        return WorkerError(rank.rank, code, how, rank.last_words)
 
-    def _culprit(self) -> _Rank:
+    def _culprit(self) -> RankProcess:
         """The rank that failed first; the ranks' own verdict knows better than the order of their ends."""
         first = self._first_failed
         assert first is not None
@@ -381,8 +302,4 @@ def launch(
 
 
 def _to_stderr(rank: int, line: bytes) -> None:
-    sys.stderr.write(f"[rank {rank}] {_text(line)}\n")
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace")
+    sys.stderr.write(f"[rank {rank}] {line.decode(errors='replace')}\n")
