@@ -1,0 +1,57 @@
+"""Running the command line as a user does: as a process of its own, with an outer watchdog."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOY = Path(__file__).parents[2] / "examples" / "toy"
+WATCHDOG_SECS = 100.0
+
+
+@pytest.fixture
+def toy() -> Path:
+    """The bundled toy case."""
+    return TOY
+
+
+@pytest.fixture
+def pycobre_run() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """``pycobre`` with arguments, finished; the environment is clean of other launches."""
+
+    def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "pycobre.app.cli", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=WATCHDOG_SECS,
+            check=False,
+            env={**clean_environment(), **environment},
+        )
+
+    return run
+
+
+@pytest.fixture
+def last_record() -> Callable[[str], dict[str, Any]]:
+    """The last JSON line of an output."""
+
+    def read(output: str) -> dict[str, Any]:
+        records = [json.loads(line) for line in output.splitlines()]
+        assert all("type" in record for record in records)
+        return dict(records[-1])
+
+    return read
+
+
+def clean_environment() -> dict[str, str]:
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith(("COBRE_", "PMI_", "OMPI_"))
+    }

@@ -1,0 +1,180 @@
+"""The command line: what it prints, what it ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pycobre.results import Results, read_policy
+
+RESULT_KEYS = {
+    "status", "reason", "iterations", "lower_bound", "simulated_mean", "simulated_ci95", "lp_solves",
+    "train_s", "simulate_s", "cpu_s", "output",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [(), ("--ranks", 1), ("--ranks", 2), ("--ranks", 3, "--backend", "shm")])
+def test_json_has_one_object_a_line_and_a_result_last(pycobre_run, last_record, toy, tmp_path, how):
+    ran = pycobre_run("run", toy, "--out", tmp_path / "out", "--json", *how)
+    assert ran.returncode == 0, ran.stderr
+    result = last_record(ran.stdout)
+    assert result["type"] == "result"
+    assert set(result) >= RESULT_KEYS
+    assert result["status"] == "done"
+    assert result["lower_bound"] == pytest.approx(25000 / 3, abs=1e-4)
+    assert result["bound_holds"] is True
+    kinds = [json.loads(line)["type"] for line in ran.stdout.splitlines()]
+    assert kinds[0] == "started"
+    assert kinds.count("iteration") == result["iterations"]
+    assert "lower bound" in ran.stderr  # prose, apart from the objects
+    assert Results.open(tmp_path / "out").status == "complete"
+
+
+def test_pipe_gets_a_table_of_fixed_width(pycobre_run, toy, tmp_path):
+    ran = pycobre_run("run", toy, "--out", tmp_path / "out", "--set", "training.iterations=3")
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    header = next(k for k, line in enumerate(lines) if "lower bound" in line)
+    rows = lines[header + 1 : header + 4]
+    assert [int(row.split()[0]) for row in rows] == [1, 2, 3]
+    assert {len(row) for row in rows} == {len(lines[header])}
+    assert "\x1b" not in ran.stdout
+
+
+def test_results_are_not_replaced_without_force(pycobre_run, last_record, toy, tmp_path):
+    out = tmp_path / "out"
+    assert pycobre_run("run", toy, "--out", out).returncode == 0
+    for ranks in (1, 2):
+        again = pycobre_run("run", toy, "--out", out, "--ranks", ranks, "--json")
+        assert again.returncode == 7
+        assert "force" in again.stderr
+        assert last_record(again.stdout)["status"] == "failed"
+    assert pycobre_run("run", toy, "--out", out, "--force").returncode == 0
+
+
+def test_no_simulation_trains_only(pycobre_run, last_record, toy, tmp_path):
+    ran = pycobre_run("run", toy, "--out", tmp_path / "out", "--no-simulation", "--json")
+    result = last_record(ran.stdout)
+    assert result["simulated_mean"] is None
+    assert "costs" not in Results.open(tmp_path / "out").tables
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--ranks", 0), 2, "--ranks"),
+        (("--set", "nonsense"), 2, "KEY=VALUE"),
+        (("--backend", "smoke"), 5, "smoke"),
+        (("--backend", "tcp"), 5, "tcp"),
+        (("--backend", "mpi", "--ranks", 2), 5, "mpi"),
+        (("--backend", "local", "--ranks", 2), 5, "shm"),
+        (("--set", "training.forward_passes=0"), 3, "forward_passes"),
+        (("--set", "training.forward_pases=4"), 3, "forward_pases"),
+        (("--ranks", 2, "--set", "training.forward_passes=0"), 3, "forward_passes"),
+    ],
+)
+def test_mistake_ends_with_its_code_and_says_so(pycobre_run, toy, tmp_path, arguments, code, words):
+    ran = pycobre_run("run", toy, "--out", tmp_path / "out", *arguments)
+    assert ran.returncode == code, ran.stderr
+    assert words in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_validate_lists_every_problem_by_file(pycobre_run, last_record, toy, tmp_path):
+    case = tmp_path / "case"
+    shutil.copytree(toy, case)
+    hydros = json.loads((case / "system" / "hydros.json").read_text())
+    hydros["hydros"][0]["reservoir"]["max_storage_hm3"] = 1.0
+    (case / "system" / "hydros.json").write_text(json.dumps(hydros))
+    (case / "scenarios" / "load_seasonal_stats.parquet").write_bytes(b"not parquet")
+    ran = pycobre_run("validate", case)
+    assert ran.returncode == 3
+    for word in ("initial_conditions.json", "load_seasonal_stats.parquet", "hydro 0", "problems"):
+        assert word in ran.stdout
+    told = pycobre_run("validate", case, "--json")
+    assert told.returncode == 3
+    assert last_record(told.stdout)["status"] == "failed"
+    assert pycobre_run("validate", toy).returncode == 0
+
+
+def test_init_writes_a_case_that_runs(pycobre_run, tmp_path):
+    case = tmp_path / "mine"
+    assert pycobre_run("init", case).returncode == 0
+    assert pycobre_run("run", case).returncode == 0
+    assert Results.open(case / "output").status == "complete"
+    again = pycobre_run("init", case)
+    assert again.returncode == 2
+    assert "not empty" in again.stderr
+    assert pycobre_run("init", tmp_path / "other", "--template", "nothing").returncode == 2
+
+
+def test_version_names_what_results_depend_on(pycobre_run):
+    assert "highs" in pycobre_run("version").stdout
+    assert json.loads(pycobre_run("version", "--json").stdout)["backends"][-1] == "local"
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_keeps_the_policy_of_finished_iterations(toy, tmp_path, ranks, number):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "pycobre.app.cli", "run", str(toy), "--out", str(out), "--json"]
+    command += ["--ranks", str(ranks), "--set", "training.iterations=1000000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        while json.loads(process.stdout.readline()).get("iteration", 0) < 20:
+            pass
+        asked = time.monotonic()
+        process.send_signal(number)
+        told, errors = process.communicate(timeout=60)
+        assert time.monotonic() - asked < 20
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode in (130, -number, 128 + number), errors
+    result = json.loads(told.splitlines()[-1])
+    assert result["status"] == "interrupted"
+    policy = read_policy(out)
+    assert policy.iterations >= 20
+    assert Results.open(out).status == "interrupted"
+
+
+def test_failing_rank_is_named_with_its_reason(toy, tmp_path):
+    """A rank is killed from outside: the launcher names it, and the others leave nothing running."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "pycobre.app.cli", "run", str(toy), "--out", str(out), "--json"]
+    command += ["--ranks", "3", "--set", "training.iterations=1000000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        while json.loads(process.stdout.readline()).get("iteration", 0) < 20:
+            pass
+        ranks = children_of(process.pid)
+        assert len(ranks) == 3
+        victim = ranks[1]
+        os.kill(victim, signal.SIGKILL)
+        told, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 128 + signal.SIGKILL
+    assert "rank 1 was killed by signal 9" in errors
+    result = json.loads(told.splitlines()[-1])
+    assert (result["status"], result["rank"]) == ("failed", 1)
+    assert not [pid for pid in ranks if Path(f"/proc/{pid}").exists()]
+    assert read_policy(out).iterations >= 20  # rank 0 wrote down what there was
+    assert Results.open(out).status == "failed"
+
+
+def children_of(pid: int) -> list[int]:
+    """Direct child processes of *pid*, in the order in which they were started."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
