@@ -79,7 +79,7 @@ PyObject *raise_error(const char *type, const char *message);
 // ---- shm_peers.cpp
 bool process_is(int pid, uint64_t born);  // false when gone, a zombie, or another process by now
 bool process_stopped(int pid);
-uint64_t process_born(int pid);  // 0 when there is no such process
+uint64_t process_born(int pid);           // start time, 0 when gone or a zombie
 int open_pidfd(int pid);
 
 // Looks at every peer: settles a verdict and returns false when one is lost or left before *turn*.

@@ -60,10 +60,12 @@ bool wait_for_everyone(Group &group, double seconds) {
             RankBlock &peer = group.block(rank);
             const uint32_t presence = peer.presence.value.load(std::memory_order_acquire);
             if (presence == gave_up) left.add(rank);
+            const int pid = peer.pid.load(std::memory_order_acquire);
             if (presence < present) {
                 missing.add(rank);
                 if (first < 0) first = rank;
-            } else if (presence == present && rank != group.rank && !process_is(peer.pid, peer.born)) {
+                if (pid != 0 && process_born(pid) == 0) dead.add(rank);  // on the way in, its start not noted yet
+            } else if (presence == present && rank != group.rank && !process_is(pid, peer.born)) {
                 dead.add(rank);
             }
         }
@@ -130,16 +132,15 @@ bool join(Group &group, int descriptor, uint64_t job, double join_seconds) {
     if (!text[0] && actual != bytes)
         snprintf(text, sizeof text, "the segment has %zu bytes, not %zu", actual, bytes);
     RankBlock &me = header->ranks[group.rank];
-    uint32_t nobody = absent;
-    if (!text[0] && !me.presence.value.compare_exchange_strong(nobody, arriving, std::memory_order_seq_cst))
+    int32_t holder = 0;
+    if (!text[0] && !me.pid.compare_exchange_strong(holder, getpid(), std::memory_order_seq_cst))
         snprintf(text, sizeof text, "rank %d is taken already, by process %d: a duplicate rank", group.rank,
-                 me.pid);
+                 holder);
     if (text[0]) {
         unmap(group);
         return refuse(text);
     }
-    me.pid = getpid();
-    me.born = process_born(me.pid);
+    me.born = process_born(getpid());
     publish(me.presence, present);
     group.crowded = header->crowded != 0;
     group.yield_ns = 50'000;

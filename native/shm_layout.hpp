@@ -47,7 +47,7 @@ struct alignas(128) Slot {
 };
 static_assert(sizeof(Slot) == 128 && offsetof(Slot, length) == 64, "flag and payload share one line");
 
-enum Presence : uint32_t { absent, arriving, present, closed, ended, gave_up };
+enum Presence : uint32_t { absent, present, closed, ended, gave_up };
 enum Reason : uint32_t { lost = 1, stopped, timeout, mismatch, aborted };
 
 // What a rank found out. It is complete before the verdict word points to it, so nobody reads half of one.
@@ -63,7 +63,7 @@ struct alignas(128) RankBlock {
     Flag reduced;   // pieces of which it has folded its own slice
     Flag consumed;  // pieces that it has taken from everyone else
     alignas(128) Word presence;
-    int32_t pid;
+    std::atomic<int32_t> pid;  // whoever writes it first has this rank
     uint64_t born;  // start time of the process in clock ticks since boot: tells a reused pid
     alignas(
         128) Finding findings[2];  // of the collective in progress; of abort(), which another thread may call

@@ -52,14 +52,11 @@ unsigned forks() {
 
 uint64_t process_born(int pid) {
     uint64_t born = 0;
-    return read_stat(pid, born) ? born : 0;
+    const char state = read_stat(pid, born);
+    return state && state != 'Z' && state != 'X' ? born : 0;
 }
 
-bool process_is(int pid, uint64_t born) {
-    uint64_t found = 0;
-    const char state = read_stat(pid, found);
-    return state && state != 'Z' && state != 'X' && found == born;
-}
+bool process_is(int pid, uint64_t born) { return born != 0 && process_born(pid) == born; }
 
 bool process_stopped(int pid) {
     uint64_t born = 0;

@@ -110,7 +110,7 @@ def test_one_slot_is_found_to_be_too_few():
 
 
 def streaming(rank: int, ranks: int, pieces: int, depth: int, behind: int, room: bool) -> Iterator[Step]:
-    """Pieces through a ring: fill one, drain that of *behind* steps before; a full ring waits for its readers."""
+    """Pieces through a ring: fill one, drain that of *behind* steps before; a full one waits for readers."""
     for step in range(pieces + behind):
         if step < pieces:
             for other in range(ranks):

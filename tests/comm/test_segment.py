@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -170,27 +171,12 @@ def test_files_of_others_are_never_joined_followed_or_removed(name, rank, tmp_pa
 def test_a_rank_that_dies_during_the_start_is_named_and_the_name_removed(name, victim):
     processes = [start(name, rank, 3, timeout=20) for rank in (0, 1)]
     path = FOLDER / name
-    while not path.exists() or not _present(path, 1):
+    while not path.exists() or struct.pack("<i", processes[1].pid) not in path.read_bytes():
         assert all(process.poll() is None for process in processes)
     os.kill(processes[victim].pid, signal.SIGKILL)
     found = ends(processes)
     assert found[victim][0] == -signal.SIGKILL
     assert f"rank {victim} died during the start" in found[1 - victim][1]
-
-
-def _present(path: Path, rank: int) -> bool:
-    """Whether the pid of *rank* stands in the segment, found by the descriptor that the process has open."""
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        with contextlib.suppress(OSError):
-            environment = (process / "environ").read_bytes().split(b"\0")
-            if (
-                f"COBRE_SHM_RANK={rank}".encode() in environment
-                and f"COBRE_SHM_NAME={path.name}".encode() in environment
-            ):
-                return str(path) in (process / "maps").read_text()
-    return False
 
 
 def test_a_late_rank_is_named_and_hears_the_same_verdict(name):
