@@ -11,6 +11,9 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pycobre.results import Results, read_policy
@@ -146,6 +149,26 @@ def test_interrupt_keeps_the_policy_of_finished_iterations(toy, tmp_path, ranks,
     policy = read_policy(out)
     assert policy.iterations >= 20
     assert Results.open(out).status == "interrupted"
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_infeasible_stage_names_its_place_and_rows(pycobre_run, last_record, toy, tmp_path, ranks):
+    """An inflow so negative that no water can pay for it, and no inflow may be bought."""
+    case = tmp_path / "case"
+    shutil.copytree(toy, case)
+    openings = pq.read_table(case / "scenarios" / "noise_openings.parquet")
+    values = np.where(np.array(openings["value"]) < 0, -30.0, openings["value"])
+    openings = openings.set_column(openings.schema.get_field_index("value"), "value", pa.array(values))
+    pq.write_table(openings, case / "scenarios" / "noise_openings.parquet")
+    ran = pycobre_run("run", case, "--out", tmp_path / "out", "--ranks", ranks, "--json")
+    assert ran.returncode == 4
+    assert "infeasible" in ran.stderr
+    assert "water_hm3[hydro 0]" in ran.stderr
+    assert "stage 0, iteration 1" in ran.stderr
+    assert last_record(ran.stdout)["status"] == "failed"
+    dumps = list((tmp_path / "out.dump").iterdir())
+    assert "water_hm3[hydro_0]" in dumps[0].read_text()
+    assert not (tmp_path / "out").exists()  # not one iteration was finished
 
 
 def test_failing_rank_is_named_with_its_reason(toy, tmp_path):
