@@ -6,7 +6,6 @@
 """
 
 from importlib import import_module as _import_module
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from pycobre.results import Results as Results
     from pycobre.study import Study as Study
 
-__version__ = _version("pycobre")
+    __version__: str
 
 # Imported when first used: `import pycobre.comm` must not pay for the case reader and the command line.
 _PLACES = {
@@ -30,6 +29,8 @@ __all__ = ["__version__", *_PLACES]
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return _import_module("importlib.metadata").version("pycobre")
     if name in _PLACES:
         return getattr(_import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'pycobre' has no attribute '{name}'")

@@ -73,8 +73,9 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class StudyStarted:
-    """What is about to run, and on what."""
+    """What is about to run, and on what; ``rank`` is the one that tells."""
 
+    rank: int
     case: str
     output: str
     backend: str
@@ -340,6 +341,7 @@ class _Run:
     def _started(self, threads: int, graph: PolicyGraph) -> StudyStarted:
         system, options = self.system, self.options
         return StudyStarted(
+            rank=self.comm.rank,
             case=str(self.study.case.path),
             output=str(self.settings.output),
             backend=self.comm.backend,
@@ -411,4 +413,5 @@ def _stopping(options: StudyOptions) -> Stopping:
 def _default_threads(comm: Backend) -> int:
     """Usable cores shared among the ranks of this machine, at least one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // comm.split_local().size)
+    with comm.split_local() as here:
+        return max(1, cores // here.size)

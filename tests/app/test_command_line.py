@@ -201,3 +201,29 @@ def test_failing_rank_is_named_with_its_reason(toy, tmp_path):
 def children_of(pid: int) -> list[int]:
     """Direct child processes of *pid*, in the order in which they were started."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_ranks_started_by_hand_meet_by_name_and_one_of_them_speaks(toy, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "pycobre.app.cli", "run", str(toy), "--out", str(out), "--json"]
+    name = f"by-hand-{os.getpid()}"
+    processes = [
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "COBRE_SHM_NAME": name, "COBRE_SHM_RANK": str(rank), "COBRE_SHM_SIZE": "2"},
+        )
+        for rank in range(2)
+    ]
+    try:
+        told = [process.communicate(timeout=60) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert [process.returncode for process in processes] == [0, 0], told
+    assert json.loads(told[0][0].splitlines()[-1])["status"] == "done"
+    assert told[1][0] == ""
+    assert not [path for path in Path("/dev/shm").iterdir() if name in path.name]

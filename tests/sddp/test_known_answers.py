@@ -7,6 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from pycobre.lp import ABSENT, build_stages
+from pycobre.stochastic import inflow_recursion
 from pycobre.system import (
     ConstantProductivity,
     Line,
@@ -135,3 +137,18 @@ def test_d27_thermal_cost_changes_by_stage(plan, system, stages, bus):
         system(stages(MONTH, MONTH), [bus()], thermals, [], [], [100.0, 100.0], thermal_overrides=dearer)
     )
     check(found, 10950000.0, 1e-2)
+
+
+def test_what_can_only_be_zero_has_no_column(plan, system, stages, bus, hydro):
+    """A plant and a line direction without capacity are left out of the LP, and come back as zeros."""
+    thermals = [Thermal(0, "T0", 0, 0.0, 100.0, 50.0), Thermal(1, "T1", 0, 0.0, 0.0, 1.0)]
+    line = Line(0, "B0_B1", 0, 1, 15.0, 0.0, 0.0, 0.01)
+    small = system(
+        stages(MONTH), [bus(0), bus(1)], thermals, [hydro(stages=1)], [40.0], [[80.0], [10.0]], lines=[line]
+    )
+    (model,) = build_stages(small, inflow_recursion(small.inflow, small.stages))
+    assert model.layout.thermal[1, 0] == model.layout.reverse[0, 0] == ABSENT
+    assert not [name for name in model.template.column_names if "thermal 1" in name or "reverse" in name]
+    _, _, (operation,) = plan(small)
+    assert operation.thermal_mw[0, 1, 0] == operation.reverse_mw[0, 0, 0] == 0.0
+    assert operation.direct_mw[0, 0, 0] == pytest.approx(10.0)

@@ -25,7 +25,7 @@ from pycobre.case import check_case
 from pycobre.comm import available_backends
 from pycobre.errors import PycobreError, WorkerError
 from pycobre.lp import solver_version
-from pycobre.study import StudyEvent
+from pycobre.study import StudyEvent, StudyStarted
 
 app = typer.Typer(
     name="pycobre",
@@ -75,14 +75,19 @@ def run(
         events: Iterator[StudyEvent] = run_here(request, chosen)
     else:
         events = run_on_ranks(request, ranks, backend)
+    finished, silent = None, False
     with RunConsole(Console(stderr=as_json, highlight=False)) as shown:
 
         def show(event: StudyEvent) -> None:
+            nonlocal silent
+            if isinstance(event, StudyStarted):
+                silent = event.rank != 0  # ranks started by hand all come by here; one of them speaks
+            if silent:
+                return
             shown.show(event)
             if as_json:
                 _line(to_line(event))
 
-        finished = None
         try:
             finished = result_of(events, show)
         except KeyboardInterrupt:
