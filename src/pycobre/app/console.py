@@ -32,7 +32,7 @@ class RunConsole:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live: Live | None = None
-        self._forward_passes = 1
+        self._forward_passes = self._iteration_limit = 1
         self._last: IterationFinished | None = None
 
     def __enter__(self) -> Self:
@@ -61,19 +61,20 @@ class RunConsole:
         self._console.print(Text(text, style=style), soft_wrap=True)
 
     def _started(self, event: StudyStarted) -> None:
-        self._forward_passes = event.forward_passes
+        self._forward_passes, self._iteration_limit = event.forward_passes, event.iteration_limit
         self._print(f"pycobre: {event.case}", "bold")
         self._print(
-            f"  {event.stages} stages, {event.hydros} hydros, {event.thermals} thermals, {event.buses} buses,"
-            f" {event.lines} lines; {event.states} states"
+            f"  {_count(event.stages, 'stage')}, {_count(event.hydros, 'hydro')},"
+            f" {_count(event.thermals, 'thermal')}, {_count(event.buses, 'bus', 'buses')},"
+            f" {_count(event.lines, 'line')}; {_count(event.states, 'state')}"
         )
         self._print(
-            f"  at most {event.iteration_limit} iterations of {event.forward_passes} forward passes,"
-            f" then {event.simulation_scenarios} simulated scenarios"
+            f"  at most {_count(event.iteration_limit, 'iteration')} of"
+            f" {_count(event.forward_passes, 'forward pass', 'forward passes')},"
+            f" then {_count(event.simulation_scenarios, 'simulated scenario')}"
         )
         self._print(
-            f"  {event.ranks} rank{'s' if event.ranks > 1 else ''} ({event.backend}),"
-            f" {event.threads} thread{'s' if event.threads > 1 else ''} each"
+            f"  {_count(event.ranks, 'rank')} ({event.backend}), {_count(event.threads, 'thread')} each"
         )
         for warning in event.warnings:
             self._print(f"  warning: {warning}", "yellow")
@@ -94,9 +95,9 @@ class RunConsole:
             )
             return
         self._show_live(
-            f"iteration {event.iteration}   lower bound {event.lower_bound:,.2f}"
-            f"   forward cost {event.forward_mean:,.0f} ± {interval.strip()}"
-            f"   {event.elapsed_s:.1f} s   {rate:,.0f} LP/s"
+            f"{event.iteration}/{self._iteration_limit}  bound {event.lower_bound:.6e}"
+            f"  cost {event.forward_mean:.3e} ± {interval.strip()} (95 %)"
+            f"  {event.elapsed_s:.1f} s  {rate:,.0f} LP/s"
         )
 
     def _simulation(self, event: SimulationProgress) -> None:
@@ -134,9 +135,13 @@ class RunConsole:
         if self._live is None:
             self._live = Live(console=self._console, refresh_per_second=8, transient=False)
             self._live.start()
-        self._live.update(Text(text))
+        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
     def _end_live(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
