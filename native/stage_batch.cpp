@@ -15,19 +15,19 @@ StageProblem::~StageProblem() {
 
 void StageProblem::add_cuts(int count, const double *intercepts, const double *slopes) {
     const int decided = data_.decided(), width = data_.states_out();
+    std::vector<int> fresh;
     for (int k = 0; k < count; ++k) {
         const double *slope = slopes + static_cast<size_t>(k) * width;
-        chosen_.push_back(cuts_.count());
+        fresh.push_back(cuts_.count());
         cuts_.intercept.push_back(intercepts[k] / data_.cost_scale);
         for (int i = 0; i < decided; ++i) cuts_.decided.push_back(slope[i] / data_.cost_scale);
         for (int i = decided; i < width; ++i) cuts_.carried.push_back(slope[i] / data_.cost_scale);
     }
-    for (Worker *worker : workers_) worker->choose_rows(chosen_);
+    for (Worker *worker : workers_) worker->add_rows(fresh);
 }
 
 void StageProblem::choose_rows(const std::vector<int> &cuts) {
-    chosen_ = cuts;
-    for (Worker *worker : workers_) worker->choose_rows(chosen_);
+    for (Worker *worker : workers_) worker->choose_rows(cuts);
 }
 
 // Runs job(worker, unit) for every unit; a unit's result does not depend on which worker takes it.

@@ -65,6 +65,7 @@ class Worker {
     Worker &operator=(const Worker &) = delete;
 
     void choose_rows(const std::vector<int> &cuts);  // the working set from now on, ascending
+    void add_rows(const std::vector<int> &cuts);     // more of it
     // Begins a unit: clearSolver, the working set, then the start basis (of length 0: slacks).
     void begin(const int8_t *basis, int length);
     // Solves for one right-hand side, climbing `ladder` if need be; false when nothing helped.
@@ -134,6 +135,5 @@ class StageProblem {
     Options options_;
     std::vector<Options> ladder_;
     CutStore cuts_;
-    std::vector<int> chosen_;
     std::vector<Worker *> workers_;
 };

@@ -66,6 +66,12 @@ void Worker::choose_rows(const std::vector<int> &cuts) {
     chosen_ = static_cast<int>(rows_.size());
 }
 
+void Worker::add_rows(const std::vector<int> &cuts) {
+    drop_rows(chosen_);
+    append_rows(cuts);
+    chosen_ = static_cast<int>(rows_.size());
+}
+
 void Worker::append_rows(const std::vector<int> &cuts) {
     is_row_.resize(cuts_.count(), 0);
     used_.resize(cuts_.count(), 0);

@@ -6,7 +6,6 @@ writes the results.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -18,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.case import Case, StudyOptions, load_case
-from pycobre.comm import Backend
-from pycobre.errors import CaseError, Problem
+from pycobre.comm import Backend, usable_cpus
+from pycobre.errors import CaseError, Problem, ResultsError
 from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_scale_of
 from pycobre.results import ResultsWriter
 from pycobre.sddp import (
@@ -214,8 +213,11 @@ class Study:
             run = _Run(self, comm, settings, writer)
             try:
                 yield from run.events()
-            except BaseException:
-                run.write_training()  # the writer delivers it with the error
+            except BaseException as error:
+                try:
+                    run.write_training()  # the writer delivers it with the error
+                except ResultsError as trouble:  # the error at hand matters more
+                    error.add_note(str(trouble))
                 raise
 
 
@@ -412,6 +414,5 @@ def _stopping(options: StudyOptions) -> Stopping:
 
 def _default_threads(comm: Backend) -> int:
     """Usable cores shared among the ranks of this machine, at least one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with comm.split_local() as here:
-        return max(1, cores // here.size)
+        return max(1, usable_cpus() // here.size)

@@ -134,7 +134,7 @@ class StoredPolicy:
         for node, stored in enumerate(self.nodes):
             if len(stored.slot):
                 pool.write(node, stored.slot, stored.intercept, stored.slope, stored.state)
-        pool.iterations = self.iterations
+        pool.finish(self.iterations)
 
 
 def read_policy(directory: str | os.PathLike[str]) -> StoredPolicy:

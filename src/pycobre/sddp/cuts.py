@@ -41,7 +41,8 @@ class NodeCuts:
 class CutPool:
     """Cuts of all nodes in one shared region that grows by doubling.
 
-    Creating, growing, writing and closing are collective: every rank of the machine takes part.
+    Creating, growing, writing, finishing an iteration and closing are collective: every rank of the machine
+    takes part.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class CutPool:
     def write(
         self, node: int, slots: NDArray[np.int64], intercept: FloatArray, slope: FloatArray, state: FloatArray
     ) -> None:
-        """Put cuts into *slots* of *node*; on return every rank of the machine sees them."""
+        """Put cuts into *slots* of *node*; they are seen after :meth:`finish`."""
         assert self._region is not None
         if self._memory.is_leader:
             filled, intercepts, slopes, states = self._views(
@@ -98,7 +99,12 @@ class CutPool:
             intercepts[slots] = intercept
             slopes[slots] = slope
             states[slots] = state
+
+    def finish(self, iteration: int) -> None:
+        """Let every rank of the machine see the cuts of *iteration*, and keep them."""
+        assert self._region is not None
         self._region.fence()
+        self.iterations = iteration
 
     def of(self, node: int) -> NodeCuts:
         """Cuts of *node* so far, read-only."""

@@ -17,6 +17,9 @@ from pycobre.stochastic import Purpose, choose, generator
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+ENDED = -2
+"""Node of a step past the end of a scenario's path."""
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -62,7 +65,7 @@ class Walk:
     Attributes
     ----------
     node : (S, D)
-        Node of each step, -1 past the end of a path.
+        Node of each step, :data:`ENDED` past the end of a path.
     state : (S, D, X)
         Incoming state of each step, padded with zeros.
     cost : (S, D)
@@ -110,77 +113,86 @@ def walk(
     StageProblemError
         A stage problem has no optimum.
     """
-    graph = policy.graph
-    count, depth = len(scenarios), graph.depth
-    width = max(node.template.states_in for node in graph.nodes)
-    result = Walk(
-        node=np.full((count, depth), -1, dtype=np.int64),
-        state=np.zeros((count, depth, width)),
-        cost=np.zeros((count, depth)),
-        discount=np.ones((count, depth)),
-        steps=(),
-    )
-    place = np.full(count, ROOT)
-    worth = np.ones(count)
-    states = [graph.initial_state] * count
-    kept: list[tuple[Step, ...]] = []
-    for level in range(depth):
-        openings = np.zeros(count, dtype=np.int64)
-        for which, scenario in enumerate(scenarios):
-            arcs = graph.arcs_from(int(place[which])) if place[which] >= ROOT else ()
+    return _Walkers(policy, solvers, scenarios, draw, keep, dump_directory).walk()
+
+
+class _Walkers:
+    """Scenarios under way: where each is, with which state, and what a cost there is worth at the root."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        solvers: Sequence[StageSolver],
+        scenarios: range,
+        draw: Draw,
+        keep: bool,
+        dump_directory: str | None,
+    ) -> None:
+        self.policy, self.graph, self.solvers = policy, policy.graph, solvers
+        self.scenarios, self.draw, self.keep, self.dump_directory = scenarios, draw, keep, dump_directory
+        count = len(scenarios)
+        self.place = np.full(count, ROOT)
+        self.worth = np.ones(count)
+        self.states = [self.graph.initial_state] * count
+
+    def walk(self) -> Walk:
+        """Every step of every scenario."""
+        count, depth = len(self.scenarios), self.graph.depth
+        width = max(node.template.states_in for node in self.graph.nodes)
+        nodes = np.full((count, depth), ENDED, dtype=np.int64)
+        states, costs = np.zeros((count, depth, width)), np.zeros((count, depth))
+        discounts = np.ones((count, depth))
+        kept: list[tuple[Step, ...]] = []
+        for level in range(depth):
+            openings = self._move(level)
+            steps = []
+            for node in sorted({int(n) for n in self.place if n != ENDED}):
+                members = np.flatnonzero(self.place == node)
+                step = self._solve(node, members, openings[members])
+                nodes[members, level] = node
+                states[members, level, : step.state.shape[1]] = step.state
+                costs[members, level] = step.dispatch.objective - step.dispatch.future
+                discounts[members, level] = self.worth[members]
+                for member, following in zip(members, step.dispatch.next_state, strict=True):
+                    self.states[member] = following
+                if self.keep:
+                    steps.append(step)
+            kept.append(tuple(steps))
+        return Walk(nodes, states, costs, discounts, tuple(kept))
+
+    def _move(self, level: int) -> IntArray:
+        """Opening of each scenario at the node that it moves on to."""
+        openings = np.zeros(len(self.scenarios), dtype=np.int64)
+        for which, scenario in enumerate(self.scenarios):
+            arcs = self.graph.arcs_from(int(self.place[which]))
             if not arcs:
-                place[which] = ROOT - 1  # the path has ended
+                self.place[which] = ENDED
                 continue
-            stream = generator(draw.seed, draw.purpose, draw.iteration, scenario, level)
+            stream = generator(self.draw.seed, self.draw.purpose, self.draw.iteration, scenario, level)
             arc = arcs[choose(stream, [a.probability for a in arcs]) if len(arcs) > 1 else 0]
-            openings[which] = choose(stream, graph.nodes[arc.target].weights)
-            place[which] = arc.target
-            worth[which] *= arc.discount_factor
-        steps = []
-        for node in sorted({int(n) for n in place if n >= 0}):
-            members = np.flatnonzero(place == node)
-            step = _step(policy, solvers, node, members, openings[members], states, scenarios, draw, keep,
-                         dump_directory)  # fmt: skip
-            result.node[members, level] = node
-            result.state[members, level, : step.state.shape[1]] = step.state
-            result.cost[members, level] = step.dispatch.objective - step.dispatch.future
-            result.discount[members, level] = worth[members]
-            for member, following in zip(members, step.dispatch.next_state, strict=True):
-                states[member] = following
-            if keep:
-                steps.append(step)
-        kept.append(tuple(steps))
-    return Walk(result.node, result.state, result.cost, result.discount, tuple(kept))
+            openings[which] = choose(stream, self.graph.nodes[arc.target].weights)
+            self.place[which] = arc.target
+            self.worth[which] *= arc.discount_factor
+        return openings
 
-
-def _step(
-    policy: Policy,
-    solvers: Sequence[StageSolver],
-    node: int,
-    members: IntArray,
-    openings: IntArray,
-    states: list[FloatArray],
-    scenarios: range,
-    draw: Draw,
-    keep: bool,
-    dump_directory: str | None,
-) -> Step:
-    state = np.array([states[member] for member in members]).reshape(len(members), -1)
-    noise = np.ascontiguousarray(policy.graph.nodes[node].openings[openings])
-    bases = policy.start_bases(node, [scenarios[member] for member in members])
-    try:
-        dispatch = solvers[node].dispatch(state, noise, bases, full=keep)
-    except StageUnsolved as unsolved:
-        unit = unsolved.unsolved.unit
-        raise stage_problem_error(
-            unsolved.unsolved.status,
-            solvers[node],
-            state[unit],
-            noise[unit],
-            stage=node,
-            iteration=draw.iteration,
-            scenario=scenarios[int(members[unit])],
-            opening=int(openings[unit]),
-            dump_directory=dump_directory,
-        ) from None
-    return Step(node, members, openings, state, noise, dispatch)
+    def _solve(self, node: int, members: IntArray, openings: IntArray) -> Step:
+        """Dispatch of *members* at *node*."""
+        state = np.array([self.states[member] for member in members]).reshape(len(members), -1)
+        noise = np.ascontiguousarray(self.graph.nodes[node].openings[openings])
+        bases = self.policy.start_bases(node, [self.scenarios[member] for member in members])
+        try:
+            dispatch = self.solvers[node].dispatch(state, noise, bases, full=self.keep)
+        except StageUnsolved as unsolved:
+            unit = unsolved.unsolved.unit
+            raise stage_problem_error(
+                unsolved.unsolved.status,
+                self.solvers[node],
+                state[unit],
+                noise[unit],
+                stage=node,
+                iteration=self.draw.iteration,
+                scenario=self.scenarios[int(members[unit])],
+                opening=int(openings[unit]),
+                dump_directory=self.dump_directory,
+            ) from None
+        return Step(node, members, openings, state, noise, dispatch)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
 from pycobre.lp import Dispatch, StageSolver
-from pycobre.sddp.forward import Draw, Step, Walk, walk
+from pycobre.sddp.forward import ENDED, Draw, Step, Walk, walk
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.train import mean, sample_deviation
 from pycobre.sddp.work import block_of, block_sizes, gather
@@ -114,7 +114,7 @@ def _gather_walk(comm: Communicator, policy: Policy, walked: Walk, mine: range, 
     steps = []
     for level in range(node.shape[1]):
         here = []
-        for position in sorted({int(n) for n in node[:, level] if n >= 0}):
+        for position in sorted({int(n) for n in node[:, level] if n != ENDED}):
             members = np.flatnonzero(node[:, level] == position)
             own = [step for step in walked.steps[level] if step.node == position]
             step = own[0] if own else _no_step(policy, position)

@@ -95,7 +95,7 @@ def train(
         spent = _difference(_counts(solvers) if comm.rank == 0 else shared_counts, counts)
         report = _exchange(comm, blocks, forward.total_cost(), spent, settings.interrupt.is_set(), began)
         done += report.counts
-        pool.iterations = iteration
+        pool.finish(iteration)
         policy.history.append(
             IterationFinished(
                 iteration=iteration,
