@@ -51,9 +51,9 @@ template <class Job> Failure StageProblem::over_units(int units, Job job) {
     return first;
 }
 
-Failure StageProblem::expectation(int units, const double *states, int openings, const double *noises,
-                                  const double *probabilities, const int8_t *bases, int basis_length,
-                                  double *values, double *slopes, int8_t *bases_out) {
+Failure StageProblem::expectation(int units, const double *states, const int *first, const int *last,
+                                  const double *noises, const double *probabilities, const int8_t *bases,
+                                  int basis_length, double *values, double *slopes, int8_t *bases_out) {
     const size_t width = data_.states_in, length = this->basis_length();
     return over_units(units, [&](Worker &worker, int unit) -> Failure {
         const double *state = states + unit * width;
@@ -61,12 +61,12 @@ Failure StageProblem::expectation(int units, const double *states, int openings,
         double value = 0.0;
         std::fill(slope, slope + width, 0.0);
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
-        for (int opening = 0; opening < openings; ++opening) {
+        for (int opening = first[unit]; opening < last[unit]; ++opening) {
             if (!worker.solve(state, noises + static_cast<size_t>(opening) * data_.noises, ladder_))
                 return {unit, opening, worker.status};
             value += probabilities[opening] * worker.dual_objective;
             worker.add_slope(probabilities[opening], slope);
-            if (opening == 0) worker.basis(bases_out + unit * length);
+            if (opening == first[unit]) worker.basis(bases_out + unit * length);
         }
         worker.mark_used(bases_out + unit * length);
         values[unit] = value;

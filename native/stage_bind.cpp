@@ -79,13 +79,18 @@ void bind_stage(nb::module_ &m) {
                  self.choose_rows(vector_of(cuts));
              })
         .def("expectation",
-             [](StageProblem &self, In<double, 2> states, In<double, 2> noises, In<double, 1> probabilities,
-                In<int8_t, 2> bases, Out<double, 1> values, Out<double, 2> slopes, Out<int8_t, 2> bases_out) {
+             [](StageProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,
+                In<double, 1> probabilities, In<int8_t, 2> bases, Out<double, 1> values,
+                Out<double, 2> slopes, Out<int8_t, 2> bases_out) {
                  const size_t units = states.shape(0);
                  const int length = self.basis_length();
                  require(static_cast<int>(states.shape(1)) == self.data().states_in, "states");
                  require(static_cast<int>(noises.shape(1)) == self.data().noises, "noises");
                  require(probabilities.size() == noises.shape(0), "probabilities");
+                 require(first.size() == units && last.size() == units, "first or last");
+                 for (size_t k = 0; k < units; ++k)
+                     require(0 <= first.data()[k] && first.data()[k] < last.data()[k] &&
+                                 last.data()[k] <= static_cast<int>(noises.shape(0)), "first or last");
                  require(bases.shape(0) == units && static_cast<int>(bases.shape(1)) <= length, "bases");
                  require(values.size() == units && slopes.shape(0) == units, "values or slopes");
                  require(slopes.shape(1) == states.shape(1), "slopes");
@@ -93,7 +98,7 @@ void bind_stage(nb::module_ &m) {
                          "bases_out");
                  nb::gil_scoped_release nogil;
                  return tuple_of(self.expectation(
-                     static_cast<int>(units), states.data(), static_cast<int>(noises.shape(0)), noises.data(),
+                     static_cast<int>(units), states.data(), first.data(), last.data(), noises.data(),
                      probabilities.data(), bases.data(), static_cast<int>(bases.shape(1)), values.data(),
                      slopes.data(), bases_out.data()));
              })

@@ -109,10 +109,11 @@ class StageProblem {
     ~StageProblem();
     void add_cuts(int count, const double *intercepts, const double *slopes);  // as rows, until choose_rows
     void choose_rows(const std::vector<int> &cuts);
-    // Mean over openings of the optimal value and of its slope, for each of `units` trial points.
-    Failure expectation(int units, const double *states, int openings, const double *noises,
-                        const double *probabilities, const int8_t *bases, int basis_length, double *values,
-                        double *slopes, int8_t *bases_out);
+    // Of each of `units` states: the optimal values and slopes of its openings first .. last - 1, weighted by
+    // their probabilities and summed in order.
+    Failure expectation(int units, const double *states, const int *first, const int *last,
+                        const double *noises, const double *probabilities, const int8_t *bases,
+                        int basis_length, double *values, double *slopes, int8_t *bases_out);
     // Optimal dispatch of each of `units` pairs of state and noise.
     Failure dispatch(int units, const double *states, const double *noises, const int8_t *bases,
                      int basis_length, double *objectives, double *futures, double *next_states,

@@ -45,6 +45,8 @@ class StageProblem:
     def expectation(
         self,
         states: _Floats,
+        first: _Ints,
+        last: _Ints,
         noises: _Floats,
         probabilities: _Floats,
         bases: _Bytes,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pycobre import _native
 from pycobre.lp.ladder import LADDER, ladder_options, usual_options
-from pycobre.lp.template import FloatArray, Sparse, StageTemplate
+from pycobre.lp.template import FloatArray, IntArray, Sparse, StageTemplate
 
 BasisArray = NDArray[np.int8]
 
@@ -51,16 +51,16 @@ class StageUnsolved(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """Expected cost of a stage at M incoming states.
+    """Expected cost of a stage at M incoming states, over the openings that each was solved for.
 
     Attributes
     ----------
     value : (M,)
-        Mean over openings of the optimal value (from the duals: never above the true one).
+        Optimal values (from the duals: never above the true ones), weighted by probability and summed.
     slope : (M, X)
-        Mean slope in the incoming state.
+        Slopes in the incoming state, likewise.
     basis : (M, L)
-        Optimal basis of each state's first opening: columns, core rows, then cuts in the order in which
+        Optimal basis of the first opening of each: columns, core rows, then cuts in the order in which
         they were added. A cut that was binding only in another opening is marked :data:`USED_LATER`.
     """
 
@@ -121,7 +121,7 @@ class SolverCounts:
 class StageSolver(ABC):
     """Solves one stage's problem for batches of right-hand sides.
 
-    The result of a state (with all its openings) or of a pair of state and noise is a function of the
+    The result of a state with its openings, or of a pair of state and noise, is a function of the
     template, the cuts, the start basis given for it and its own numbers: not of the batch, the thread or
     anything solved before.
     """
@@ -154,9 +154,17 @@ class StageSolver(ABC):
 
     @abstractmethod
     def expectation(
-        self, states: FloatArray, openings: FloatArray, probability: FloatArray, basis: BasisArray
+        self,
+        states: FloatArray,
+        openings: FloatArray,
+        probability: FloatArray,
+        basis: BasisArray,
+        part: tuple[IntArray, IntArray] | None = None,
     ) -> Expectation:
         """Expected value and slope at *states* (M, X) over *openings* (W, D) of *probability* (W,).
+
+        Each state is solved for its *part* of the openings, from the first to before the last given; for
+        all of them without. Its start basis is its row of *basis*.
 
         Raises
         ------
@@ -264,15 +272,22 @@ class HighsSolver(StageSolver):
         self._problem.choose_rows(cuts)
 
     def expectation(
-        self, states: FloatArray, openings: FloatArray, probability: FloatArray, basis: BasisArray
+        self,
+        states: FloatArray,
+        openings: FloatArray,
+        probability: FloatArray,
+        basis: BasisArray,
+        part: tuple[IntArray, IntArray] | None = None,
     ) -> Expectation:
         """One native call: threads over states, openings in order."""
         count, width = states.shape
+        if part is None:
+            part = np.zeros(count, dtype=np.int32), np.full(count, len(openings), dtype=np.int32)
         result = Expectation(
             np.empty(count), np.empty((count, width)), np.empty((count, self.basis_length), dtype=np.int8)
         )
         failed = self._problem.expectation(
-            states, openings, probability, basis, result.value, result.slope, result.basis
+            states, *part, openings, probability, basis, result.value, result.slope, result.basis
         )
         _raise_if(failed)
         return result

@@ -1,176 +1,159 @@
-"""Backward pass: from the last nodes to the first, one cut a trial point."""
+"""Backward pass: from the last nodes to the first, one cut a trial point; and the lower bound.
+
+A unit of work is a trial point with one part of the next node's openings. Units are dealt to ranks in
+contiguous blocks, part by part, and their sums are gathered and added in the order of the parts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
-from pycobre.lp import BasisArray, StageSolver, StageUnsolved
+from pycobre.lp import Expectation, StageSolver, StageUnsolved
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
-from pycobre.sddp.work import block_of, gather
+from pycobre.sddp.work import block_of, block_sizes, gather, parts_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-def backward_pass(
-    policy: Policy,
-    solvers: Sequence[StageSolver],
-    comm: Communicator,
-    iteration: int,
-    paths: IntArray,
-    states: FloatArray,
-    mine: range,
-    dump_directory: str | None,
-) -> None:
-    """Add this iteration's cuts to the pool and to every rank's solvers.
+@dataclass(frozen=True, eq=False)
+class Backward:
+    """What every backward step of an iteration works with.
 
-    Parameters
+    Attributes
     ----------
-    paths : (S, D)
-        Node of each step of every scenario of the iteration, as :class:`~pycobre.sddp.forward.Walk` has it.
-    states : (S, D, X)
-        Incoming states of the steps.
-    mine
-        The scenarios whose trial points this rank works on.
-
-    Raises
-    ------
-    StageProblemError
-        A stage problem has no optimum.
+    policy
+        Gets the cuts.
+    solvers
+        One a node; they get the cuts too.
+    comm
+        The ranks.
+    iteration
+        The iteration at hand.
+    dump_directory
+        Where a stage problem without optimum is written; nowhere if ``None``.
     """
-    graph = policy.graph
-    for node in reversed(graph.order):
-        if not graph.arcs_from(node):
-            continue
-        width = graph.nodes[node].template.states_out
-        scenarios, steps = np.nonzero(paths == node)
-        if len(scenarios) == 0:
-            continue
-        trial = np.ascontiguousarray(states[scenarios, steps + 1, :width])
-        own = [k for k, scenario in enumerate(scenarios) if scenario in mine]
-        record = _cuts_at(policy, solvers, node, iteration, scenarios[own], trial[own], dump_directory)
-        counts = _trial_points_by_rank(scenarios, len(paths), comm.size)
-        raw = gather(comm, record.view(np.uint8).reshape(len(own), record.dtype.itemsize), counts)
-        cuts: NDArray[np.void] = raw.reshape(-1).view(record.dtype)
-        slots = (iteration - 1) * policy.pool.forward_passes + scenarios
-        policy.pool.write(node, slots, cuts["intercept"], cuts["slope"], trial)
-        solvers[node].add_cuts(cuts["intercept"], cuts["slope"])
-        for arc in graph.arcs_from(node):
-            _keep_bases(
-                policy, solvers, arc.target, scenarios.tolist(), cuts[f"basis{arc.target}"], iteration
+
+    policy: Policy
+    solvers: Sequence[StageSolver]
+    comm: Communicator
+    iteration: int
+    dump_directory: str | None
+
+    def add_cuts(self, paths: IntArray, states: FloatArray) -> None:
+        """Add this iteration's cuts to the pool and to every rank's solvers.
+
+        Parameters
+        ----------
+        paths : (S, D)
+            Node of each step of every scenario of the iteration, as a
+            :class:`~pycobre.sddp.forward.Walk` has it.
+        states : (S, D, X)
+            Incoming states of the steps.
+
+        Raises
+        ------
+        StageProblemError
+            A stage problem has no optimum.
+        """
+        policy, graph = self.policy, self.policy.graph
+        for node in reversed(graph.order):
+            scenarios, steps = np.nonzero(paths == node)
+            arcs = graph.arcs_from(node)
+            if not arcs or len(scenarios) == 0:
+                continue
+            trial = np.ascontiguousarray(
+                states[scenarios, steps + 1, : graph.nodes[node].template.states_out]
             )
+            intercept, slope = np.zeros(len(trial)), np.zeros(trial.shape)
+            for arc in arcs:
+                weight = arc.probability * arc.discount_factor
+                found = self.expected_cost(arc.target, trial, scenarios)
+                intercept += weight * (found.value - np.einsum("ij,ij->i", found.slope, trial))
+                slope += weight * found.slope
+            slots = (self.iteration - 1) * policy.pool.forward_passes + scenarios
+            policy.pool.write(node, slots, intercept, slope, trial)
+            self.solvers[node].add_cuts(intercept, slope)
 
+    def lower_bound(self) -> float:
+        """Expected cost of the first nodes at the initial state under the current cuts, discounted.
 
-def lower_bound(
-    policy: Policy, solvers: Sequence[StageSolver], iteration: int, dump_directory: str | None
-) -> float:
-    """Expected cost of the first nodes at the initial state under the current cuts, discounted.
+        Raises
+        ------
+        StageProblemError
+            A stage problem has no optimum.
+        """
+        graph, total = self.policy.graph, 0.0
+        for arc in graph.arcs_from(ROOT):
+            found = self.expected_cost(arc.target, graph.initial_state.reshape(1, -1), None)
+            total += arc.probability * arc.discount_factor * float(found.value[0])
+        return total
 
-    Every rank computes it for itself: few problems, and no exchange.
+    def expected_cost(self, node: int, trial: FloatArray, scenarios: IntArray | None) -> Expectation:
+        """Expected cost of *node* and its slope at *trial* states (M, X), on every rank.
 
-    Raises
-    ------
-    StageProblemError
-        A stage problem has no optimum.
-    """
-    graph, total = policy.graph, 0.0
-    state = graph.initial_state.reshape(1, -1)
-    for arc in graph.arcs_from(ROOT):
-        node = graph.nodes[arc.target]
+        The bases found are where the next iteration starts, and show which cuts matter.
+
+        Parameters
+        ----------
+        scenarios : (M,)
+            Forward pass that each trial state is of; ``None`` for the one initial state of all.
+        """
+        policy, solver, comm = self.policy, self.solvers[node], self.comm
+        numbers = np.zeros(1, dtype=np.int64) if scenarios is None else scenarios
+        openings, weights = policy.graph.nodes[node].openings, policy.graph.nodes[node].weights
+        parts = parts_of(len(openings))
+        units = [(part, k) for part in range(len(parts)) for k in range(len(trial))]
+        mine = units[slice(*_ends(block_of(len(units), comm.rank, comm.size)))]
+        record = np.zeros(
+            len(mine),
+            dtype=[
+                ("value", np.float64),
+                ("slope", np.float64, (trial.shape[1],)),
+                ("basis", np.int8, (solver.basis_length,)),
+            ],
+        )
+        first = np.array([parts[part].start for part, _ in mine], dtype=np.int32)
+        last = np.array([parts[part].stop for part, _ in mine], dtype=np.int32)
+        which = [k for _, k in mine]
+        bases = policy.start_bases(node, [(part, int(numbers[k])) for part, k in mine])
         try:
-            found = solvers[arc.target].expectation(
-                state, node.openings, node.weights, policy.start_bases(arc.target, [0])
-            )
+            own = solver.expectation(trial[which], openings, weights, bases, (first, last))
         except StageUnsolved as unsolved:
-            raise _error(
-                unsolved, solvers, arc.target, state, node.openings, [0], iteration, dump_directory
+            what = unsolved.unsolved
+            raise stage_problem_error(
+                what.status,
+                solver,
+                trial[which[what.unit]],
+                openings[what.opening],
+                stage=node,
+                iteration=self.iteration,
+                scenario=int(numbers[which[what.unit]]),
+                opening=what.opening,
+                dump_directory=self.dump_directory,
             ) from None
-        everyone = range(policy.pool.forward_passes)
-        fresh = np.repeat(found.basis, len(everyone), axis=0)
-        _keep_bases(policy, solvers, arc.target, everyone, fresh, iteration)
-        total += arc.probability * arc.discount_factor * float(found.value[0])
-    return total
+        record["value"], record["slope"], record["basis"] = own.value, own.slope, own.basis
+        raw = record.view(np.uint8).reshape(len(mine), record.dtype.itemsize)
+        raw = gather(comm, raw, block_sizes(len(units), comm.size))
+        whole: NDArray[np.void] = raw.reshape(-1).view(record.dtype).reshape(len(parts), len(trial))
+        value, slope = np.zeros(len(trial)), np.zeros(trial.shape)
+        for part in whole:
+            value += part["value"]
+            slope += part["slope"]
+        fresh, keepers = whole["basis"], numbers.tolist()
+        if scenarios is None:  # all forward passes set out from this state
+            keepers = list(range(policy.pool.forward_passes))
+            fresh = np.repeat(fresh, len(keepers), axis=1)
+        solver.choose_rows(policy.keep_bases(node, keepers, fresh, solver.cuts, self.iteration))
+        return Expectation(value, slope, whole["basis"][0])
 
 
-def _keep_bases(
-    policy: Policy,
-    solvers: Sequence[StageSolver],
-    node: int,
-    scenarios: Sequence[int],
-    fresh: BasisArray,
-    iteration: int,
-) -> None:
-    """Remember *fresh* bases, and make rows of the cuts that they show to matter."""
-    solver = solvers[node]
-    solver.choose_rows(policy.keep_bases(node, scenarios, fresh, solver.cuts, iteration))
-
-
-def _cuts_at(
-    policy: Policy,
-    solvers: Sequence[StageSolver],
-    node: int,
-    iteration: int,
-    scenarios: IntArray,
-    trial: FloatArray,
-    dump_directory: str | None,
-) -> NDArray[np.void]:
-    """Cuts of *node* at this rank's trial points: intercept, slope, basis at every next node."""
-    graph = policy.graph
-    arcs = graph.arcs_from(node)
-    record = np.zeros(
-        len(trial),
-        dtype=[
-            ("intercept", np.float64),
-            ("slope", np.float64, (trial.shape[1],)),
-            *((f"basis{arc.target}", np.int8, (solvers[arc.target].basis_length,)) for arc in arcs),
-        ],
-    )
-    for arc in arcs:
-        following = graph.nodes[arc.target]
-        bases = policy.start_bases(arc.target, scenarios.tolist())
-        try:
-            found = solvers[arc.target].expectation(trial, following.openings, following.weights, bases)
-        except StageUnsolved as unsolved:
-            raise _error(
-                unsolved, solvers, arc.target, trial, following.openings, scenarios, iteration, dump_directory
-            ) from None
-        weight = arc.probability * arc.discount_factor
-        record["intercept"] += weight * (found.value - np.einsum("ij,ij->i", found.slope, trial))
-        record["slope"] += weight * found.slope
-        record[f"basis{arc.target}"] = found.basis
-    return record
-
-
-def _trial_points_by_rank(scenarios: IntArray, count: int, size: int) -> list[int]:
-    blocks = [block_of(count, rank, size) for rank in range(size)]
-    return [sum(int(scenario) in block for scenario in scenarios) for block in blocks]
-
-
-def _error(
-    unsolved: StageUnsolved,
-    solvers: Sequence[StageSolver],
-    node: int,
-    states: FloatArray,
-    openings: FloatArray,
-    scenarios: Sequence[int] | IntArray,
-    iteration: int | None,
-    dump_directory: str | None,
-) -> Exception:
-    what = unsolved.unsolved
-    return stage_problem_error(
-        what.status,
-        solvers[node],
-        states[what.unit],
-        openings[what.opening],
-        stage=node,
-        iteration=iteration,
-        scenario=int(scenarios[what.unit]),
-        opening=what.opening,
-        dump_directory=dump_directory,
-    )
+def _ends(block: range) -> tuple[int, int]:
+    return block.start, block.stop

@@ -179,7 +179,7 @@ class _Walkers:
         """Dispatch of *members* at *node*."""
         state = np.array([self.states[member] for member in members]).reshape(len(members), -1)
         noise = np.ascontiguousarray(self.graph.nodes[node].openings[openings])
-        bases = self.policy.start_bases(node, [self.scenarios[member] for member in members])
+        bases = self.policy.start_bases(node, [(0, self.scenarios[member]) for member in members])
         try:
             dispatch = self.solvers[node].dispatch(state, noise, bases, full=self.keep)
         except StageUnsolved as unsolved:

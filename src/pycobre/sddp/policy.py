@@ -12,6 +12,7 @@ from pycobre.lp import BASIC, BasisArray
 from pycobre.sddp.cuts import CutPool
 from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
+from pycobre.sddp.work import parts_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -41,9 +42,12 @@ class Policy:
         ]
         self.pool = CutPool(memory, states, forward_passes)
         self.history: list[IterationFinished] = []
-        # One start basis a forward pass and node, the same on every rank: a unit of work may start from
-        # nothing else. No basis yet is one of length zero.
-        self._bases: list[BasisArray] = [np.empty((forward_passes, 0), dtype=np.int8) for _ in graph.nodes]
+        # One start basis a part of the openings and forward pass, shape (parts, passes, L), the same on every
+        # rank: a unit of work may start from nothing else. No basis yet is one of length zero.
+        self._bases: list[BasisArray] = [
+            np.empty((len(parts_of(len(node.openings))), forward_passes, 0), dtype=np.int8)
+            for node in graph.nodes
+        ]
         # Iteration in which each cut of a node was last binding, or made.
         self._last_used: list[IntArray] = [np.empty(0, dtype=np.int64) for _ in graph.nodes]
 
@@ -52,10 +56,14 @@ class Policy:
         """Bound after the last iteration; ``-inf`` before the first."""
         return self.history[-1].lower_bound if self.history else -np.inf
 
-    def start_bases(self, node: int, scenarios: Sequence[int]) -> BasisArray:
-        """Start bases of *node* for *scenarios*; those beyond the forward passes share them in turn."""
+    def start_bases(self, node: int, units: Sequence[tuple[int, int]]) -> BasisArray:
+        """Start bases of *node* for *units*, each a part of its openings and a scenario.
+
+        Scenarios beyond the forward passes share the bases of these in turn.
+        """
         kept = self._bases[node]
-        return np.ascontiguousarray(kept[[scenario % len(kept) for scenario in scenarios]])
+        parts, scenarios = [part for part, _ in units], [scenario for _, scenario in units]
+        return np.ascontiguousarray(kept[parts, np.array(scenarios, dtype=np.int64) % kept.shape[1]])
 
     def keep_bases(
         self, node: int, scenarios: Sequence[int], fresh: BasisArray, cuts: int, iteration: int
@@ -64,7 +72,7 @@ class Policy:
 
         Parameters
         ----------
-        fresh : (M, L)
+        fresh : (parts, M, L)
             Bases as an :class:`~pycobre.lp.Expectation` has them, the same on every rank.
         cuts
             How many cuts the node has: the last entries of a basis.
@@ -76,17 +84,18 @@ class Policy:
         Positions of the cuts that were made, or binding in a fresh basis, within the last iterations,
         ascending.
         """
-        old, (passes, length) = self._bases[node], (len(self._bases[node]), fresh.shape[1])
-        kept = np.full((passes, length), BASIC, dtype=np.int8)  # a cut younger than a basis is basic in it
-        if old.shape[1]:
-            kept[:, : old.shape[1]] = old
+        old, length = self._bases[node], fresh.shape[2]
+        # A cut younger than a basis is basic in it.
+        kept = np.full((*old.shape[:2], length), BASIC, dtype=np.int8)
+        if old.shape[2]:
+            kept[:, :, : old.shape[2]] = old
         else:
-            kept[:] = fresh[0]  # a scenario that never came by starts from the first that did
-        kept[list(scenarios)] = fresh
+            kept[:] = fresh[:, :1]  # a scenario that never came by starts from the first that did
+        kept[:, list(scenarios)] = fresh
         self._bases[node] = kept
         last_used = np.full(cuts, iteration)
         last_used[: len(self._last_used[node])] = self._last_used[node]
-        last_used[(fresh[:, length - cuts :] != BASIC).any(axis=0)] = iteration
+        last_used[(fresh[:, :, length - cuts :] != BASIC).any(axis=(0, 1))] = iteration
         self._last_used[node] = last_used
         return np.flatnonzero(last_used > iteration - _ROW_ITERATIONS).astype(np.int32)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
 from pycobre.lp import SolverCounts, StageSolver
-from pycobre.sddp.backward import backward_pass, lower_bound
+from pycobre.sddp.backward import Backward
 from pycobre.sddp.events import IterationFinished, TrainingEvent, TrainingFinished, TrainingStarted
 from pycobre.sddp.forward import Draw, walk
 from pycobre.sddp.policy import Policy
@@ -84,15 +84,14 @@ def train(
         clock.append(time.monotonic())
 
         pool.reserve(iteration)
-        backward_pass(policy, solvers, comm, iteration, paths, states, mine, settings.dump_directory)
+        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory)
+        backward.add_cuts(paths, states)
         clock.append(time.monotonic())
 
-        shared_counts = _counts(solvers)
-        bound = lower_bound(policy, solvers, iteration, settings.dump_directory)
+        bound = backward.lower_bound()
         clock.append(time.monotonic())
 
-        # Every rank solves the first nodes for the bound; they are counted once, on rank 0.
-        spent = _difference(_counts(solvers) if comm.rank == 0 else shared_counts, counts)
+        spent = _difference(_counts(solvers), counts)
         report = _exchange(comm, blocks, forward.total_cost(), spent, settings.interrupt.is_set(), began)
         done += report.counts
         pool.finish(iteration)

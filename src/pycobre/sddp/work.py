@@ -1,4 +1,4 @@
-"""Dealing work to ranks: contiguous blocks of scenarios, gathered back in scenario order."""
+"""Dealing work to ranks: contiguous blocks of scenarios or units, gathered back in their order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
+
+OPENINGS_A_PART = 5
+"""At most. Fewer make better balance; more make use of each other, one solve starting from the last."""
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -23,6 +26,16 @@ def block_of(count: int, rank: int, size: int) -> range:
 def block_sizes(count: int, size: int) -> list[int]:
     """How many items every rank works on."""
     return [len(block_of(count, rank, size)) for rank in range(size)]
+
+
+def parts_of(openings: int) -> list[range]:
+    """The parts that a node's openings are solved in, each a unit of work at a trial point.
+
+    A function of their number alone, so that no result depends on the ranks. Parts let ranks share a trial
+    point: its difficulty is then shared as well, and more ranks than trial points find work.
+    """
+    count = -(-openings // OPENINGS_A_PART)
+    return [block_of(openings, part, count) for part in range(count)]
 
 
 def gather(comm: Communicator, mine: NDArray[Scalar], counts: Sequence[int]) -> NDArray[Scalar]:
