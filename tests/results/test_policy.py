@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from pycobre.comm import LocalCommunicator
 from pycobre.errors import PolicyError, ResultsError
-from pycobre.lp import StateLayout
+from pycobre.lp import HighsSolver, StateLayout, cost_scale_of
 from pycobre.results import read_policy, write_policy
 from pycobre.results.policy_store import CUTS_FILE, DOCUMENT_FILE, seal
+from pycobre.sddp import simulate
 
 
 @pytest.fixture
@@ -58,6 +60,23 @@ def test_loaded_cuts_stand_in_the_slots_they_had(study, save):
         ):
             np.testing.assert_array_equal(old, new)
     assert read_policy(save("again", fresh)).cuts.equals(read_policy(save()).cuts)
+
+
+def test_a_policy_that_was_read_costs_the_same_in_simulation(study, save):
+    fresh = study.fresh_policy()
+    read_policy(save()).load_into(fresh)
+    lower = study.policy.graph.future_cost_lower()
+    scale = cost_scale_of([model.template for model in study.models])
+    solvers = [
+        HighsSolver(model.template, future_lower=bound, cost_scale=scale)
+        for model, bound in zip(study.models, lower, strict=True)
+    ]
+    fresh.give_cuts(solvers)
+    (again,) = simulate(fresh, solvers, 7, 5, LocalCommunicator())
+    # Start bases are not kept: where optima are not unique, another of them may be found.
+    assert again.walk.steps[0][0].dispatch.objective == pytest.approx(
+        study.round.walk.steps[0][0].dispatch.objective, rel=1e-9
+    )
 
 
 def test_a_policy_without_iterations_is_a_policy(study, save):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import SharedMemoryProvider
-from pycobre.lp import BASIC, BasisArray
+from pycobre.lp import BASIC, BasisArray, StageSolver
 from pycobre.sddp.cuts import CutPool
 from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
@@ -104,3 +104,14 @@ class Policy:
         cuts = self.pool.of(node)
         heights = cuts.intercept + np.einsum("cx,x->c", cuts.slope, state)
         return float(np.max(heights[cuts.filled > 0.0], initial=-np.inf))
+
+    def give_cuts(self, solvers: Sequence[StageSolver]) -> None:
+        """Give every solver, fresh ones, the cuts of its node in slot order.
+
+        For a policy that was read: training gives its solvers the cuts as it makes them.
+        """
+        for node, solver in enumerate(solvers):
+            cuts = self.pool.of(node)
+            filled = np.flatnonzero(cuts.filled > 0.0)
+            if len(filled):
+                solver.add_cuts(cuts.intercept[filled], cuts.slope[filled])

@@ -1,24 +1,15 @@
-"""The one place where the rooms meet: a case becomes a policy graph, is trained, simulated, written down.
-
-Every rank runs the same :meth:`Study.run` with its own communicator and sees the same events; rank 0
-writes the results.
-"""
+"""One run of a study on one rank: build, train, simulate, write."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.case import Case, StudyOptions, load_case
+from pycobre.case import Case, StudyOptions
 from pycobre.comm import Backend, usable_cpus
-from pycobre.errors import CaseError, Problem, ResultsError
 from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_scale_of
 from pycobre.results import ResultsWriter
 from pycobre.sddp import (
@@ -30,14 +21,14 @@ from pycobre.sddp import (
     SimulationSummary,
     Stopping,
     TimeLimit,
-    TrainingEvent,
     TrainingFinished,
     TrainingSettings,
     simulate,
     train,
 )
-from pycobre.stochastic import inflow_recursion, sample_openings
-from pycobre.system import System
+from pycobre.stochastic import sample_openings
+from pycobre.study.events import RunFinished, RunSettings, SimulationProgress, StudyEvent, StudyStarted
+from pycobre.system import InflowRecursion
 
 FloatArray = NDArray[np.float64]
 
@@ -45,197 +36,28 @@ _BOUND_ROUNDING = 1e-9
 """Relative: a bound may lie this much above an exact cost by rounding alone."""
 
 
-@dataclass(frozen=True)
-class RunSettings:
-    """How a study runs, as opposed to what it is.
-
-    Attributes
-    ----------
-    output
-        Directory that the results go to.
-    force
-        Replace results that are there already.
-    threads
-        Native threads of this rank; ``None`` shares the usable cores among the ranks of this machine.
-    simulation
-        Whether to simulate after training, if the case asks for it.
-    interrupt
-        Set it, on any rank, to stop all ranks together after the iteration at hand.
-    """
-
-    output: Path
-    force: bool = False
-    threads: int | None = None
-    simulation: bool = True
-    interrupt: threading.Event = field(default_factory=threading.Event)
-
-
-@dataclass(frozen=True)
-class StudyStarted:
-    """What is about to run, and on what; ``rank`` is the one that tells."""
-
-    rank: int
-    case: str
-    output: str
-    backend: str
-    ranks: int
-    threads: int
-    stages: int
-    buses: int
-    lines: int
-    thermals: int
-    hydros: int
-    states: int
-    forward_passes: int
-    iteration_limit: int
-    simulation_scenarios: int
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class SimulationProgress:
-    """Cost over the scenarios simulated so far, with the half width of its 95 % interval."""
-
-    done: int
-    scenarios: int
-    mean: float
-    ci95: float
-
-
-@dataclass(frozen=True)
-class RunFinished:
-    """What came out.
-
-    Attributes
-    ----------
-    status
-        ``done`` or ``interrupted``.
-    reason
-        The rule that ended training, or ``interrupted``.
-    bound_holds
-        Whether the lower bound lies below the simulated mean plus the half width of its 95 % interval;
-        ``None`` without a simulation. If it does not, something is wrong with the model or with us.
-    train_s, simulate_s
-        Wall time.
-    cpu_s
-        Processor time of all ranks.
-    """
-
-    status: str
-    reason: str
-    iterations: int
-    lower_bound: float
-    simulated_mean: float | None
-    simulated_std: float | None
-    simulated_ci95: float | None
-    bound_holds: bool | None
-    lp_solves: int
-    recoveries: tuple[int, ...]
-    train_s: float
-    simulate_s: float
-    cpu_s: float
-    output: str
-
-
-StudyEvent = StudyStarted | TrainingEvent | SimulationProgress | RunFinished
-
-
-class Study:
-    """A case, ready to run.
-
-    Parameters
-    ----------
-    case
-        The case as read.
-    overrides
-        Settings that were changed on top of its files, for the record.
-
-    Raises
-    ------
-    CaseError
-        The inflow coefficients belong to no stationary process.
-    """
-
-    def __init__(self, case: Case, overrides: Mapping[str, object] | None = None) -> None:
-        self.case = case
-        self.overrides = dict(overrides or {})
-        try:
-            self.recursion = inflow_recursion(case.system.inflow, case.system.stages)
-        except ValueError as error:
-            file = "scenarios/inflow_ar_coefficients.parquet"
-            raise CaseError([Problem("physics", str(error), file)]) from error
-
-    @classmethod
-    def load(cls, path: str | PathLike[str], overrides: Mapping[str, object] | None = None) -> Study:
-        """Study of the case directory *path*.
-
-        Raises
-        ------
-        CaseError
-            The case is wrong; all problems are listed.
-        """
-        return cls(load_case(path, overrides), overrides)
-
-    @property
-    def system(self) -> System:
-        """The power system."""
-        return self.case.system
-
-    @property
-    def options(self) -> StudyOptions:
-        """How the case says that it is trained and simulated."""
-        return self.case.options
-
-    @property
-    def warnings(self) -> tuple[Problem, ...]:
-        """What is odd about the case, but honoured."""
-        return self.case.warnings
-
-    def run(self, comm: Backend, settings: RunSettings) -> Iterator[StudyEvent]:
-        """Events of a whole run: train, simulate, write.
-
-        Every rank calls it with the same study. Whatever ends a run early, the results of the finished
-        iterations are written first.
-
-        Raises
-        ------
-        StageProblemError
-            A stage problem has no optimum.
-        CommError
-            Ranks can no longer work together.
-        ResultsError
-            The results can't be written.
-        """
-        if comm.rank != 0:
-            yield from _Run(self, comm, settings, None).events()
-            return
-        with ResultsWriter(settings.output, force=settings.force) as writer:
-            run = _Run(self, comm, settings, writer)
-            try:
-                yield from run.events()
-            except BaseException as error:
-                try:
-                    run.write_training()  # the writer delivers it with the error
-                except ResultsError as trouble:  # the error at hand matters more
-                    error.add_note(str(trouble))
-                raise
-
-
-class _Run:
-    """One run of a study on one rank."""
+class Run:
+    """One run of a study on one rank; rank 0 has a writer."""
 
     def __init__(
-        self, study: Study, comm: Backend, settings: RunSettings, writer: ResultsWriter | None
+        self,
+        case: Case,
+        recursion: InflowRecursion,
+        overrides: Mapping[str, object],
+        comm: Backend,
+        settings: RunSettings,
+        writer: ResultsWriter | None,
     ) -> None:
-        self.study, self.comm, self.settings, self.writer = study, comm, settings, writer
-        self.system, self.options = study.system, study.options
-        self.recursion = study.recursion
+        self.case, self.recursion, self.overrides = case, recursion, overrides
+        self.comm, self.settings, self.writer = comm, settings, writer
+        self.system, self.options = case.system, case.options
         self.models: tuple[StageModel, ...] = build_stages(self.system, self.recursion)
         self.policy: Policy | None = None
         # Beside the output, which is replaced as a whole; any rank may have to write there.
         self.dump_directory = str(settings.output.with_name(settings.output.name + ".dump"))
 
     def events(self) -> Iterator[StudyEvent]:
+        """Everything that the run tells."""
         comm, settings, options = self.comm, self.settings, self.options
         threads = settings.threads or _default_threads(comm)
         graph = self._graph()
@@ -299,7 +121,7 @@ class _Run:
         sizes = [rows * columns for rows, columns in shapes]
         flat = np.zeros(sum(sizes))
         if self.comm.rank == 0:
-            given = self.study.case.openings
+            given = self.case.openings
             openings = sample_openings(self.system, self.options.tree_seed) if given is None else given
             flat = np.concatenate([opening.ravel() for opening in openings])
         self.comm.broadcast(flat, 0)
@@ -344,7 +166,7 @@ class _Run:
         system, options = self.system, self.options
         return StudyStarted(
             rank=self.comm.rank,
-            case=str(self.study.case.path),
+            case=str(self.case.path),
             output=str(self.settings.output),
             backend=self.comm.backend,
             ranks=self.comm.size,
@@ -358,7 +180,7 @@ class _Run:
             forward_passes=options.forward_passes,
             iteration_limit=options.iteration_limit,
             simulation_scenarios=options.simulation_scenarios if self.settings.simulation else 0,
-            warnings=tuple(f"{problem.file}: {problem}" for problem in self.study.warnings),
+            warnings=tuple(f"{problem.file}: {problem}" for problem in self.case.warnings),
         )
 
     def _finished(
@@ -393,13 +215,13 @@ class _Run:
     def _manifest(self, threads: int, finished: RunFinished) -> dict[str, object]:
         return {
             **vars(finished),
-            "case": str(self.study.case.path.resolve()),
-            "overrides": self.study.overrides,
+            "case": str(self.case.path.resolve()),
+            "overrides": self.overrides,
             "options": vars(self.options),
             "backend": self.comm.backend,
             "ranks": self.comm.size,
             "threads": threads,
-            "warnings": [f"{problem.file}: {problem}" for problem in self.study.warnings],
+            "warnings": [f"{problem.file}: {problem}" for problem in self.case.warnings],
         }
 
 

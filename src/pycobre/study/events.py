@@ -1,0 +1,104 @@
+"""How a study runs, and what it tells while it does."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pycobre.sddp import TrainingEvent
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a study runs, as opposed to what it is.
+
+    Attributes
+    ----------
+    output
+        Directory that the results go to.
+    force
+        Replace results that are there already.
+    threads
+        Native threads of this rank; ``None`` shares the usable cores among the ranks of this machine.
+    simulation
+        Whether to simulate after training, if the case asks for it.
+    interrupt
+        Set it, on any rank, to stop all ranks together after the iteration at hand.
+    """
+
+    output: Path
+    force: bool = False
+    threads: int | None = None
+    simulation: bool = True
+    interrupt: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True)
+class StudyStarted:
+    """What is about to run, and on what; ``rank`` is the one that tells."""
+
+    rank: int
+    case: str
+    output: str
+    backend: str
+    ranks: int
+    threads: int
+    stages: int
+    buses: int
+    lines: int
+    thermals: int
+    hydros: int
+    states: int
+    forward_passes: int
+    iteration_limit: int
+    simulation_scenarios: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SimulationProgress:
+    """Cost over the scenarios simulated so far, with the half width of its 95 % interval."""
+
+    done: int
+    scenarios: int
+    mean: float
+    ci95: float
+
+
+@dataclass(frozen=True)
+class RunFinished:
+    """What came out.
+
+    Attributes
+    ----------
+    status
+        ``done`` or ``interrupted``.
+    reason
+        The rule that ended training, or ``interrupted``.
+    bound_holds
+        Whether the lower bound lies below the simulated mean plus the half width of its 95 % interval;
+        ``None`` without a simulation. If it does not, something is wrong with the model or with us.
+    train_s, simulate_s
+        Wall time.
+    cpu_s
+        Processor time of all ranks.
+    """
+
+    status: str
+    reason: str
+    iterations: int
+    lower_bound: float
+    simulated_mean: float | None
+    simulated_std: float | None
+    simulated_ci95: float | None
+    bound_holds: bool | None
+    lp_solves: int
+    recoveries: tuple[int, ...]
+    train_s: float
+    simulate_s: float
+    cpu_s: float
+    output: str
+
+
+StudyEvent = StudyStarted | TrainingEvent | SimulationProgress | RunFinished
