@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ def in_a_box(shm: str, *argv: str, limit_secs: float = 100) -> list[str]:
     script = f'mount -t tmpfs -o size={shm},mode=1777 tmpfs /dev/shm && exec "$@"'
     box = [
         "unshare",
+        *([] if os.geteuid() == 0 else ["-r"]),  # root is only needed inside the box
         "-m",
         "-p",
         "-i",
