@@ -6,10 +6,9 @@
 // The incoming state s and the noise ω move bounds only. Not every cut is a row: the caller chooses a working
 // set, and a cut outside it joins the LP when a solution violates it, for the rest of that unit of work.
 //
-// A unit of work (one trial point with all its
-// openings, or one dispatch) begins with clearSolver and a start basis that the caller gives, so its
-// result is a function of the problem, the cuts, that basis and its own right-hand sides: never of what
-// the worker solved before.
+// A unit of work (one trial point with some openings in order, or one dispatch) begins with clearSolver and a
+// start basis that the caller gives, so its result is a function of the problem, the cuts, that basis and its
+// own right-hand sides: never of what the worker solved before.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -63,11 +63,11 @@ def run_on_ranks(
         After Ctrl-C, once the ranks have ended.
     """
     _check_backend(backend, ranks)
-    Study.load(request.case, request.overrides)
-    ResultsWriter(request.output, force=request.force).abandon()
     if ranks == 1:
         yield from run_here(request, "local")
         return
+    Study.load(request.case, request.overrides)
+    ResultsWriter(request.output, force=request.force).abandon()
     command = [sys.executable, "-m", "pycobre.app.worker", request.to_text()]
     environment = {**os.environ, **_ONE_THREAD}
     with launch(

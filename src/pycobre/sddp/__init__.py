@@ -20,3 +20,4 @@ from pycobre.sddp.stopping import Stopping as Stopping
 from pycobre.sddp.stopping import TimeLimit as TimeLimit
 from pycobre.sddp.train import TrainingSettings as TrainingSettings
 from pycobre.sddp.train import train as train
+from pycobre.sddp.work import gather as gather

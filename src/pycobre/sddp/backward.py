@@ -111,7 +111,8 @@ class Backward:
         openings, weights = policy.graph.nodes[node].openings, policy.graph.nodes[node].weights
         parts = parts_of(len(openings))
         units = [(part, k) for part in range(len(parts)) for k in range(len(trial))]
-        mine = units[slice(*_ends(block_of(len(units), comm.rank, comm.size)))]
+        block = block_of(len(units), comm.rank, comm.size)
+        mine = units[block.start : block.stop]
         record = np.zeros(
             len(mine),
             dtype=[
@@ -153,7 +154,3 @@ class Backward:
             fresh = np.repeat(fresh, len(keepers), axis=1)
         solver.choose_rows(policy.keep_bases(node, keepers, fresh, solver.cuts, self.iteration))
         return Expectation(value, slope, whole["basis"][0])
-
-
-def _ends(block: range) -> tuple[int, int]:
-    return block.start, block.stop

@@ -23,6 +23,7 @@ from pycobre.sddp import (
     TimeLimit,
     TrainingFinished,
     TrainingSettings,
+    gather,
     simulate,
     train,
 )
@@ -157,10 +158,8 @@ class Run:
 
     def _interrupted(self) -> bool:
         """Whether any rank was asked to stop: the same answer on all."""
-        wishes = np.zeros(self.comm.size, dtype=np.uint8)
-        wish = np.array([self.settings.interrupt.is_set()], dtype=np.uint8)
-        self.comm.allgatherv(wish, wishes, [1] * self.comm.size, list(range(self.comm.size)))
-        return bool(wishes.any())
+        wish = np.array([self.settings.interrupt.is_set()])
+        return bool(gather(self.comm, wish, [1] * self.comm.size).any())
 
     def _started(self, threads: int, graph: PolicyGraph) -> StudyStarted:
         system, options = self.system, self.options
@@ -187,9 +186,7 @@ class Run:
         self, policy: Policy, reason: str, costs: list[float], train_s: float, simulate_s: float
     ) -> RunFinished:
         last = policy.history[-1]
-        cpu = np.array([time.process_time()])
-        all_cpu = np.empty(self.comm.size)
-        self.comm.allgatherv(cpu, all_cpu, [1] * self.comm.size, list(range(self.comm.size)))
+        cpu = gather(self.comm, np.array([time.process_time()]), [1] * self.comm.size)
         summary = SimulationSummary.of(np.array(costs)) if costs else None
         holds = None
         if summary:
@@ -208,7 +205,7 @@ class Run:
             recoveries=last.recoveries,
             train_s=train_s,
             simulate_s=simulate_s,
-            cpu_s=float(all_cpu.sum()),
+            cpu_s=float(cpu.sum()),
             output=str(self.settings.output),
         )
 
