@@ -200,6 +200,13 @@ class SharedMemoryProvider(ABC):
 class Backend(Communicator, SharedMemoryProvider):
     """What :func:`create_communicator` returns: every backend is both halves of the contract."""
 
+    @abstractmethod
+    def duplicate(self) -> Backend:
+        """A new communicator of the same ranks, as ``MPI.Comm.Dup`` makes one. Collective.
+
+        It fails and closes on its own, apart from this one: a second thread, or a library, may have its own.
+        """
+
 
 PLAIN_DTYPES: frozenset[np.dtype[Any]] = frozenset(
     np.dtype(code) for code in ("?", *"bhilq", *"BHILQ", "e", "f", "d", "F", "D")

@@ -69,6 +69,11 @@ class LocalCommunicator(Backend):
         self._enter("split_local")
         return LocalCommunicator()
 
+    def duplicate(self) -> LocalCommunicator:
+        """Another group of one."""
+        self._enter("duplicate")
+        return LocalCommunicator()
+
     def _enter(self, operation: str) -> None:
         if self._closed:
             raise InvalidCommunicator("this communicator is closed")

@@ -173,6 +173,10 @@ class ShmCommunicator(native.Group, Backend):
 
     def split_local(self) -> ShmCommunicator:
         """A second communicator of the same ranks, since all of them share this machine."""
+        return self.duplicate()
+
+    def duplicate(self) -> ShmCommunicator:
+        """A second communicator of the same ranks, in a segment of its own."""
         descriptor = self._share(native.KIND_SPLIT, (0, 0), native.segment_bytes(self.size), os.dup)
         try:
             config = replace(self.config, name=None, descriptor=descriptor, job=0)

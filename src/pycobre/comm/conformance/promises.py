@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from pycobre.comm.base import Communicator, SharedMemoryProvider
+from pycobre.comm.base import Backend, Communicator
 from pycobre.errors import PycobreError
 
 Promise = Callable[[Communicator], None]
@@ -25,8 +25,8 @@ def promise(function: Promise) -> Promise:
 def keep(comm: Communicator, names: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
     """Names of promises and what this rank found wrong, an empty text where it is kept.
 
-    All ranks of *comm* call it alike. Each promise has a group of its own where the backend can split one off
-    with the same ranks, so a broken one does not break the rest.
+    All ranks of *comm* call it alike. Each promise has a group of its own where *comm* can be duplicated, so
+    that a broken one does not break the rest.
     """
     for name in names or PROMISES:
         group, apart = _own_group(comm)
@@ -44,12 +44,7 @@ def keep(comm: Communicator, names: Iterable[str] = ()) -> Iterator[tuple[str, s
 
 
 def _own_group(comm: Communicator) -> tuple[Communicator, bool]:
-    if isinstance(comm, SharedMemoryProvider):
-        group = comm.split_local()
-        if group.size == comm.size:
-            return group, True
-        group.close()
-    return comm, False
+    return (comm.duplicate(), True) if isinstance(comm, Backend) else (comm, False)
 
 
 def raised(kind: type[Found], call: Callable[[], object]) -> Found:
