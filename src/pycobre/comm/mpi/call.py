@@ -121,7 +121,5 @@ def mismatch_of(lines: Sequence[bytes]) -> tuple[list[int], str]:
     usual = next((ranks for ranks in callers.values() if 2 * len(ranks) > size), [])
     # Without a majority nobody can tell who is wrong.
     blamed = [rank for rank in range(size) if rank not in usual]
-    told = "; ".join(
-        f"{ranks_text(ranks)} {_described(lines[ranks[0]], size)}" for ranks in callers.values()
-    )
+    told = "; ".join(f"{ranks_text(ranks)} {_described(lines[ranks[0]], size)}" for ranks in callers.values())
     return blamed, f"ranks called different things: {told}"

@@ -18,6 +18,7 @@ from pycobre.comm.mpi.call import INLINE_BYTES, Call, Kind, call_of
 from pycobre.comm.mpi.group import Group
 from pycobre.comm.mpi.library import MPI, start, time_limit
 from pycobre.comm.mpi.notices import Finding
+from pycobre.comm.mpi.place import node_of
 from pycobre.comm.mpi.window import MpiRegion, Windows
 
 Array = npt.NDArray[Any]
@@ -40,7 +41,7 @@ def _collective(
         method: Callable[Concatenate[MpiCommunicator, Given], Result],
     ) -> Callable[Concatenate[MpiCommunicator, Given], Result]:
         @functools.wraps(method)
-        def call(self: MpiCommunicator, *args: Given.args, **keywords: Given.kwargs) -> Result:
+        def call(self: MpiCommunicator, /, *args: Given.args, **keywords: Given.kwargs) -> Result:
             group = self._group
             group.enter(kind)
             try:
@@ -192,7 +193,7 @@ class MpiCommunicator(Backend):
         """A new communicator of the ranks of this node."""
         group = self._group
         group.meet(_SPLIT_LOCAL)
-        node = group.comm.Split_type(MPI.COMM_TYPE_SHARED, self.rank)
+        node = node_of(group.comm)
         try:
             return self._of(Group(node, None, group.limit))
         finally:

@@ -16,7 +16,6 @@ from pycobre.comm.mpi.group import close_all
 from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.notices import Finding
 
-_PATIENCE_SECS = 5.0
 _GRACE_SECS = 0.5  # whoever is to blame may say so first, and end the job with its own exit code
 
 
@@ -52,7 +51,7 @@ def _end(process: int) -> None:
         if group.outcome is not None or group.is_open:
             _abort(group)
     # MPI's own end waits for all ranks too, but burns a processor while it does.
-    close_all(_PATIENCE_SECS)
+    close_all()
 
 
 def _abort(group: Group) -> None:

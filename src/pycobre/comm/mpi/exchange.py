@@ -6,6 +6,7 @@ promises no order.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +21,9 @@ Array = npt.NDArray[Any]
 Finish = Callable[[MPI.Request, object], None]
 """Completes a request; the object is kept as long as MPI may touch it."""
 
-FOLD_ALONE_BYTES = 64 << 10  # of all ranks together: below this, to share out the fold costs more than it saves
+FOLD_ALONE_BYTES = (
+    64 << 10
+)  # of all ranks together: below this, to share out the fold costs more than it saves
 PIECE_BYTES = 4 << 20  # scratch for a reduction is at most twice this, however long the arrays are
 MOST_BYTES = 1 << 30  # of one message: MPI before version 4 counts in 32 bits, with a sign
 
@@ -69,7 +72,6 @@ def allreduce(comm: MPI.Intracomm, finish: Finish, send: Array, recv: Array, op:
     source, target = send.reshape(-1), recv.reshape(-1)
     if source.nbytes * size <= FOLD_ALONE_BYTES:
         parts = np.empty((size, source.size), source.dtype)
-        sizes = [source.nbytes] * size
         allgatherv(comm, finish, source, parts, [source.size] * size, range(0, parts.size, source.size))
         native.fold(op, list(parts), target)
         return
@@ -82,7 +84,7 @@ def _fold_slices(comm: MPI.Intracomm, finish: Finish, send: Array, recv: Array, 
     # Rank q folds slice q for all: still every element in rank order.
     size, rank, item = comm.Get_size(), comm.Get_rank(), send.itemsize
     edges = [send.size * other // size for other in range(size + 1)]
-    lengths = [end - begin for begin, end in zip(edges, edges[1:], strict=False)]
+    lengths = [end - begin for begin, end in itertools.pairwise(edges)]
     mine = lengths[rank]
     parts = np.empty((size, mine), send.dtype)
     slices = [length * item for length in lengths], [edge * item for edge in edges[:-1]]

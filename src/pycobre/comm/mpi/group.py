@@ -18,6 +18,7 @@ from pycobre.comm.mpi.waiting import complete
 from pycobre.errors import (
     AllocationFailed,
     CollectiveFailed,
+    CommError,
     InvalidBufferSize,
     InvalidCommunicator,
     InvalidRoot,
@@ -25,6 +26,8 @@ from pycobre.errors import (
 
 _ANSWER_SECS = 0.3  # how long a rank that is in an operation may take to say so
 _LOOK_SECS = 0.01  # calls that follow each other faster do without a look at the notices
+_FAILED_SECS = 2.0  # how long the end of the process waits for groups that failed, perhaps amid an exchange
+_LOOKS = 16  # MPI may take in one message a time, and others came before the notice
 
 
 class _Found(Exception):
@@ -76,16 +79,16 @@ class Group:
         if not self._door.acquire(blocking=False):
             if self.closed:
                 raise InvalidCommunicator("this communicator is closed")
+            if os.getpid() != self._process:
+                raise InvalidCommunicator("this process was forked from a rank, it is not one itself")
             raise InvalidCommunicator("another thread (or a signal's handler) is using this communicator")
         now = time.monotonic()
         if now - self._looked > _LOOK_SECS:  # a rank that comes late may have missed something
             self._looked = now
-            self.notices.poll(self.meeting.turn)
+            any(self.notices.poll(self.meeting.turn) for _ in range(_LOOKS))
         if self.notices.findings:
-            try:
-                self._raise_verdict(kind)
-            finally:
-                self.leave()
+            self.leave()
+            raise self._verdict_as_error(kind)
 
     def leave(self) -> None:
         """End a call."""
@@ -143,7 +146,7 @@ class Group:
             self.notices.find(Finding("aborted", (self.rank,), text))
             self._told = True
             raise error
-        self._raise_verdict(kind)
+        raise self._verdict_as_error(kind) from (error if isinstance(error, MPI.Exception) else None)
 
     # From outside of a call.
 
@@ -179,7 +182,7 @@ class Group:
         if not self.notices.all_left:
             return False
         if self.meeting.turn < max(self.notices.left.values(), default=0):
-            self.meeting.begin()  # others failed in a meeting that this rank never came to: now they may end it
+            self.meeting.begin()  # others failed in a meeting that this rank never came to: let it end
         return self.meeting.idle
 
     def free(self) -> None:
@@ -191,7 +194,6 @@ class Group:
 
     def disown(self) -> None:
         """In a process that was forked from a rank: refuse everything."""
-        self._abandoned: object = None  # a request that will not complete, and what MPI may still touch
         self._door = threading.Lock()
         self._door.acquire()
 
@@ -209,12 +211,12 @@ class Group:
         text = f"MPI failed on rank {self.rank}: {error.Get_error_string()}"
         return Finding("lost" if lost else "aborted", (self.rank,), text, error.Get_error_code())
 
-    def _raise_verdict(self, kind: Kind) -> NoReturn:
+    def _verdict_as_error(self, kind: Kind) -> CommError:
         found = self.notices.verdict()
         if self._told:
-            raise InvalidCommunicator(f"this communicator failed before ({found.reason}): {found.message}")
+            return InvalidCommunicator(f"this communicator failed before ({found.reason}): {found.message}")
         self._told = True
-        raise CollectiveFailed(kind.name.lower(), found.reason, found.ranks, found.message, found.code)
+        return CollectiveFailed(kind.name.lower(), found.reason, found.ranks, found.message, found.code)
 
 
 # Every group that MPI may still touch: an open one, one that another rank has not left, one that broke amid
@@ -229,13 +231,15 @@ def sweep() -> None:
         group.free()
 
 
-def close_all(patience_secs: float) -> None:
+def close_all() -> None:
     """At the end of this process: leave every group, and wait for the other ranks to do so too."""
     for group in _kept:
         with contextlib.suppress(InvalidCommunicator):  # a thread is still in it
             group.close()
-    until, pause = time.monotonic() + patience_secs, 1e-5
-    while _kept and time.monotonic() < until:
+    until, pause = time.monotonic() + _FAILED_SECS, 1e-5
+    while any(
+        group.closed and (not group.notices.findings or time.monotonic() < until) for group in _kept
+    ):
         sweep()
         time.sleep(pause)
         pause = min(1e-3, 1.5 * pause)

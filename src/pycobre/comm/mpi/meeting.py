@@ -72,9 +72,7 @@ class Meeting:
 
     def lines(self) -> list[bytes]:
         """Everyone's line of the last meeting."""
-        return [
-            bytes(self._lines[at : at + LINE_BYTES]) for at in range(0, len(self._lines), LINE_BYTES)
-        ]
+        return [bytes(self._lines[at : at + LINE_BYTES]) for at in range(0, len(self._lines), LINE_BYTES)]
 
     def free(self) -> None:
         """Give the request back; none may be under way."""

@@ -12,8 +12,17 @@ import numpy as np
 from pycobre.comm.mpi.library import MPI
 
 
+def node_of(comm: MPI.Intracomm) -> MPI.Intracomm:
+    """The ranks of *comm* that share this one's memory. Collective."""
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.Get_rank())
+    if not isinstance(node, MPI.Intracomm):
+        raise TypeError("MPI made something else than a group of ranks")
+    node.Set_errhandler(MPI.ERRORS_RETURN)
+    return node
+
+
 class Place:
-    """This rank's node and everyone's process. To make one is collective.
+    """A rank's node, and everyone's process. To make one is collective.
 
     Attributes
     ----------
@@ -24,7 +33,7 @@ class Place:
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
-        node = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.Get_rank())
+        node = node_of(comm)
         self.is_leader = node.Get_rank() == 0
         self.crowded = node.Get_size() > len(os.sched_getaffinity(0))
         node.Free()

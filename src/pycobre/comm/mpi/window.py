@@ -17,6 +17,7 @@ from pycobre.comm.heap import read_only
 from pycobre.comm.mpi.call import INLINE_BYTES, Call
 from pycobre.comm.mpi.group import Group
 from pycobre.comm.mpi.library import MPI
+from pycobre.comm.mpi.place import node_of
 from pycobre.comm.segment import available_bytes
 from pycobre.errors import AllocationFailed, InvalidCommunicator
 
@@ -46,8 +47,7 @@ class Windows:
         memory, trouble = None, b""
         try:
             if self._node is None:
-                self._node = self._group.comm.Split_type(MPI.COMM_TYPE_SHARED, self._group.rank)
-                self._node.Set_errhandler(MPI.ERRORS_RETURN)
+                self._node = node_of(self._group.comm)
             memory = Memory(self._node, size)
             self._made.append(memory)
         except MPI.Exception as error:
@@ -135,7 +135,7 @@ class MpiRegion(SharedRegion):
 
     def as_mut_slice(self) -> npt.NDArray[Any]:
         """The array, writable; it keeps the memory as long as it lives."""
-        return np.ndarray((self._count,), self._dtype, buffer=self._open())
+        return np.ndarray((self._count,), self._dtype, buffer=memoryview(self._open()))
 
     def fence(self) -> None:
         """Wait for all ranks; what any rank of this node wrote before is visible to all of it after."""
