@@ -16,6 +16,7 @@ from pycobre.comm.mpi.group import close_all
 from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.notices import Finding
 
+_FLUSH_SECS = 0.1  # a launcher that is told to end the job may drop what it has not read
 _GRACE_SECS = 0.5  # whoever is to blame may say so first, and end the job with its own exit code
 
 
@@ -67,6 +68,6 @@ def _abort(group: Group) -> None:
     sys.stdout.flush()
     sys.stderr.write(f"pycobre: rank {group.rank} ends the MPI job: {reason}\n")
     sys.stderr.flush()
-    if outcome is not None and group.rank not in outcome.ranks:
-        time.sleep(_GRACE_SECS)
+    blamed = outcome is None or group.rank in outcome.ranks
+    time.sleep(_FLUSH_SECS if blamed else _GRACE_SECS)
     MPI.COMM_WORLD.Abort(code if isinstance(code, int) and code > 0 else 1)
