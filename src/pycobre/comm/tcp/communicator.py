@@ -26,6 +26,7 @@ from pycobre.comm.tcp.exchange import Exchange, fold
 from pycobre.comm.tcp.flow import Channel, Driver, Interrupted, Overdue, PeerFailed
 from pycobre.comm.tcp.frame import Ailment, ProtocolError, Trouble
 from pycobre.comm.tcp.join import join
+from pycobre.comm.tcp.judge import operation_name
 from pycobre.comm.tcp.link import Joined
 from pycobre.comm.tcp.meeting import Agenda, CallsDiffer, Meeting, small_bytes
 from pycobre.comm.tcp.verdict import aborted, departed
@@ -107,10 +108,10 @@ class TcpCommunicator(Backend):
         self._contributed = False
         self._use = threading.Lock()
         self._small = small_bytes(self.size)
-        self._agendas: dict[tuple[object, ...], Agenda] = {}
+        self._agendas: dict[object, Agenda] = {}
         self._watch = Watch(joined)
         self._channels = {peer: Channel(link) for peer, link in joined.data.items()}
-        self._driver = Driver(self._watch.wake)
+        self._driver = Driver(self._watch.wake, self._watch.concerned)
         self._meeting = Meeting(self.rank, self.size, self._channels, self._driver)
         self._exchange = Exchange(self.rank, self.size, self._channels, self._driver)
         # Others learn of a rank that ends without close(), or forgets its communicator.
@@ -122,12 +123,13 @@ class TcpCommunicator(Backend):
         """Every rank's *send* in every rank's *recv*; what lies between the parts stays as it is."""
         source, target, lengths, starts = check_allgatherv(send, recv, counts, displs, self.rank, self.size)
         number, item = source.dtype.num, source.itemsize
-        agenda = self._agendas.get((number, lengths))
         small = max(lengths) * item <= self._small
+        key = ("allgatherv", number, lengths)
+        agenda = self._agendas.get(key)
         if agenda is None:
             call = Call(Operation.allgatherv, DTYPE_CODES[number], counts=lengths)
-            agenda = self._plan((number, lengths), call, [length * item * small for length in lengths])
-        places = self._meet(agenda, Operation.allgatherv, source.tobytes() if small else b"")
+            agenda = self._plan(key, call, [length * item * small for length in lengths])
+        places = self._meet(agenda, source.tobytes() if small else b"")
         flat = target.reshape(-1)
         if small:
             for (buffer, at), length, start in zip(places, lengths, starts, strict=True):
@@ -143,12 +145,12 @@ class TcpCommunicator(Backend):
         source, target, reduction = check_allreduce(send, recv, op)
         length, size, dtype = source.size, source.nbytes, source.dtype
         small = size <= self._small
-        agenda = self._agendas.get((Operation.allreduce, dtype.num, reduction, length))
+        key = ("allreduce", dtype.num, reduction, length)
+        agenda = self._agendas.get(key)
         if agenda is None:
             call = Call(Operation.allreduce, DTYPE_CODES[dtype.num], reduction, length)
-            key = (Operation.allreduce, dtype.num, reduction, length)
             agenda = self._plan(key, call, [size * small] * self.size)
-        places = self._meet(agenda, Operation.allreduce, source.tobytes() if small else b"")
+        places = self._meet(agenda, source.tobytes() if small else b"")
         if not length:
             return
         if small:
@@ -163,13 +165,14 @@ class TcpCommunicator(Backend):
         target, origin = check_broadcast(buf, root, self.size)
         length, size, number = target.size, target.nbytes, target.dtype.num
         small = size <= self._small
-        agenda = self._agendas.get((Operation.broadcast, number, origin, length))
+        key = ("broadcast", number, origin, length)
+        agenda = self._agendas.get(key)
         if agenda is None:
             call = Call(Operation.broadcast, DTYPE_CODES[number], origin, length)
             payloads = [size * small * (rank == origin) for rank in range(self.size)]
-            agenda = self._plan((Operation.broadcast, number, origin, length), call, payloads)
+            agenda = self._plan(key, call, payloads)
         mine = small and self.rank == origin
-        places = self._meet(agenda, Operation.broadcast, target.tobytes() if mine else b"")
+        places = self._meet(agenda, target.tobytes() if mine else b"")
         if not length or self.size == 1:
             return
         if not small:
@@ -181,7 +184,7 @@ class TcpCommunicator(Backend):
     @_collective
     def barrier(self) -> None:
         """Return once every rank has called it."""
-        self._meet(self._bare(Operation.barrier), Operation.barrier, b"")
+        self._meet(self._bare(Operation.barrier), b"")
 
     @_collective
     def create_shared_region(self, count: int, dtype: npt.DTypeLike) -> HeapRegion:
@@ -203,7 +206,7 @@ class TcpCommunicator(Backend):
     @_collective
     def split_local(self) -> LocalCommunicator:
         """A group of this rank alone: what it shares memory with is only itself."""
-        self._meet(self._bare(Operation.split_local), Operation.split_local, b"")
+        self._meet(self._bare(Operation.split_local), b"")
         return LocalCommunicator()
 
     @_collective
@@ -267,39 +270,36 @@ class TcpCommunicator(Backend):
         finally:
             self._use.release()
 
-    def _plan(self, key: tuple[object, ...], call: Call, payload_bytes: Sequence[int]) -> Agenda:
+    def _plan(self, key: object, call: Call, payload_bytes: Sequence[int]) -> Agenda:
         if len(self._agendas) >= _AGENDAS:
             self._agendas.clear()
-        agenda = self._agendas[key] = Agenda(call.pack(), payload_bytes)
+        agenda = self._agendas[key] = Agenda(call, payload_bytes)
         return agenda
 
     def _bare(self, operation: Operation) -> Agenda:
         """The agenda of a call without arguments."""
-        found = self._agendas.get((operation,))
-        return found or self._plan((operation,), Call(operation), [0] * self.size)
+        return self._agendas.get(operation.name) or self._plan(
+            operation.name, Call(operation), [0] * self.size
+        )
 
-    def _meet(
-        self, agenda: Agenda, operation: Operation, payload: bytes
-    ) -> list[tuple[bytes | bytearray, int]]:
+    def _meet(self, agenda: Agenda, payload: bytes) -> list[tuple[bytes | bytearray, int]]:
         """What all ranks brought to the next meeting."""
         self._contributed = True
-        self._sequence += 1
+        self._sequence = sequence = self._sequence + 1
         watch = self._watch
-        watch.operation = operation
-        watch.entered = self._sequence
-        if self._sequence > watch.last_possible:  # rank 0 closed: its thread may have come too early to see
-            watch.settle(departed([0], operation.name))
+        watch.operation = agenda.operation
+        watch.entered = sequence
+        if sequence > watch.last_possible:  # rank 0 closed: the thread may have looked too early to see
+            watch.settle(departed([0], operation_name(agenda.operation), sequence))
             raise Interrupted
         if self._timeout_secs is not None:
             self._driver.deadline = time.monotonic() + self._timeout_secs
-        return self._meeting.hold(self._sequence, agenda, payload)
+        return self._meeting.hold(sequence, agenda, payload)
 
     def _exchanged(self, call: Call, payload: bytes) -> list[bytes]:
         """(R,) The few bytes that each rank brings along with *call*."""
-        agenda = Agenda(call.pack(), [_ANSWER_BYTES] * self.size)
-        places = self._meet(
-            agenda, Operation(call.operation), payload[:_ANSWER_BYTES].ljust(_ANSWER_BYTES, b"\0")
-        )
+        agenda = Agenda(call, [_ANSWER_BYTES] * self.size)
+        places = self._meet(agenda, payload[:_ANSWER_BYTES].ljust(_ANSWER_BYTES, b"\0"))
         return [bytes(buffer[at : at + _ANSWER_BYTES]) for buffer, at in places]
 
     def _offered(self, call: Call, invitation: bytes) -> bytes:

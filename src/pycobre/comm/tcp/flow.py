@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pycobre.comm.tcp.frame import (
     HEADER_BYTES,
@@ -21,7 +21,9 @@ from pycobre.comm.tcp.link import Link, LinkEnded
 
 _YIELD_SECS = 50e-6  # a rank that is nearly here costs less than going to sleep and being woken
 _LEAST_YIELD_SECS = 4e-6
+_LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _EMPTY = memoryview(b"")
+_give_way = getattr(os, "sched_yield", lambda: time.sleep(0))  # not every system has it
 
 
 class Overdue(Exception):
@@ -66,7 +68,14 @@ class Channel:
 
 
 class Outgoing:
-    """A large payload on its way to one peer, in frames; *parts* alone for one frame that is ready.
+    """Frames on their way to one peer.
+
+    Parameters
+    ----------
+    channel
+        Where they go.
+    frames
+        The parts of each, made when its turn comes.
 
     Attributes
     ----------
@@ -80,38 +89,58 @@ class Outgoing:
 
     def __init__(self, channel: Channel, frames: Iterator[list[memoryview]]) -> None:
         self.channel = channel
-        self.done = False
         self._frames = frames
-        self._parts: list[memoryview] = []
+        self._parts = next(frames, [])
+        self.done = not self._parts
 
     def step(self) -> bool:
         """Whether something went out just now."""
-        if not self._parts:
-            self._parts = next(self._frames, [])
-            if not self._parts:
-                self.done = True
-                return True
         sent = self.channel.link.send_some(self._parts)
-        if not sent:
-            return False
+        if sent:
+            self.went(sent)
+        return sent > 0
+
+    def went(self, sent: int) -> None:
+        """Take note that *sent* bytes went out."""
         while self._parts and sent >= self._parts[0].nbytes:
             sent -= self._parts.pop(0).nbytes
         if sent:
             self._parts[0] = self._parts[0][sent:]
-        return True
+        elif not self._parts:
+            self._parts = next(self._frames, [])
+            self.done = not self._parts
 
 
-def single_frame(channel: Channel, parts: list[memoryview]) -> Iterator[list[memoryview]]:
-    """One frame of *parts*, the header first, with its seal."""
-    yield [*parts, memoryview(channel.sends.mark(parts))] if channel.sends else parts
+def rest_of_frame(channel: Channel, parts: list[memoryview], length: int) -> Outgoing | None:
+    """What does not go out at once of a frame of *length* bytes, ``None`` if all of it does.
+
+    Raises
+    ------
+    PeerFailed
+        The link ended.
+    """
+    if channel.sends:
+        parts.append(memoryview(channel.sends.mark(parts)))
+        length += SEAL_BYTES
+    try:
+        sent = channel.link.send_some(parts)
+    except LinkEnded as error:
+        raise PeerFailed(channel.link.peer, error) from error
+    if sent == length:
+        return None
+    rest = Outgoing(channel, iter([parts]))
+    rest.went(sent)
+    return rest
 
 
 def pieces(channel: Channel, sequence: int, data: memoryview) -> Iterator[list[memoryview]]:
     """The frames of a large payload."""
     for at in range(0, data.nbytes, PIECE_BYTES):
         piece = data[at : at + PIECE_BYTES]
-        head = memoryview(header(Kind.PIECE, piece.nbytes, sequence))
-        yield from single_frame(channel, [head, piece])
+        parts = [memoryview(header(Kind.PIECE, piece.nbytes, sequence)), piece]
+        if channel.sends:
+            parts.append(memoryview(channel.sends.mark(parts)))
+        yield parts
 
 
 class Incoming:
@@ -170,7 +199,7 @@ class Incoming:
 
 
 class FrameIn:
-    """One frame of a length that only its header tells, into room of a fixed size.
+    """The frame of a meeting, of a length that only its header tells, into room of a fixed size.
 
     Attributes
     ----------
@@ -193,26 +222,28 @@ class FrameIn:
         self._most = len(room) - HEADER_BYTES - channel.seal_bytes
         self._filled = 0
         self._goal = 0
+        self._head = b""
         self._sequence = 0
 
-    def expect(self, sequence: int, length: int) -> None:
-        """Begin to receive the meeting of operation *sequence*, most likely with *length* bytes of body."""
+    def expect(self, head: bytes, length: int, sequence: int) -> None:
+        """Begin to receive the meeting of operation *sequence*, most likely *length* bytes after *head*."""
         self.done = False
         self.end = HEADER_BYTES + length
+        self._head = head
         self._sequence = sequence
         self._filled = 0
         self._goal = self.end + self.channel.seal_bytes
 
     def step(self) -> bool:
         """Whether something came just now."""
-        count = self.channel.link.receive_some(self._view[self._filled : self._goal])
+        before = self._filled
+        count = self.channel.link.receive_some(self._view[before : self._goal])
         if not count:
             return False
-        before = self._filled
-        self._filled += count
+        self._filled = before + count
         if self._filled < HEADER_BYTES:
             return True
-        if before < HEADER_BYTES:
+        if before < HEADER_BYTES and self._room[:HEADER_BYTES] != self._head:
             # A rank that calls something else sends another length. What was then read beyond the frame is
             # of no use to anyone: the group fails.
             head = self._view[:HEADER_BYTES]
@@ -235,12 +266,32 @@ class Driver:
     ----------
     wake
         A descriptor that is readable once the group has failed.
+    concerned
+        Whether it then failed in this collective, and not only for those that come after.
+
+    Attributes
+    ----------
+    deadline
+        When the collective is overdue, on the monotonic clock; ``None`` for never.
     """
 
-    def __init__(self, wake: int) -> None:
+    def __init__(self, wake: int, concerned: Callable[[], bool]) -> None:
         self._wake = wake
+        self._concerned = concerned
         self._yield_secs = _YIELD_SECS
         self.deadline: float | None = None
+
+    def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
+        """What to wait with until one of *transfers* can go on, or the group has failed."""
+        poll = select.poll()
+        poll.register(self._wake, select.POLLIN)
+        events: dict[int, int] = {}
+        for transfer in transfers:
+            descriptor = transfer.channel.link.fileno()
+            events[descriptor] = events.get(descriptor, 0) | transfer.events
+        for descriptor, wanted in events.items():
+            poll.register(descriptor, wanted)
+        return poll
 
     def run(self, transfers: Iterable[Transfer]) -> None:
         """Return when all *transfers* are done.
@@ -254,45 +305,70 @@ class Driver:
         Interrupted
             The group has failed.
         """
-        pending = list(transfers)
-        give_up = 0.0
+        pending = [transfer for transfer in transfers if not transfer.done]
+        poll = self.poll_for(pending)
         while pending:
             moved = False
             for transfer in pending:
-                try:
-                    moved |= transfer.step()
-                except (LinkEnded, ProtocolError) as error:
-                    raise PeerFailed(transfer.channel.link.peer, error) from error
+                moved |= step(transfer)
+            before = len(pending)
             pending = [transfer for transfer in pending if not transfer.done]
-            if moved:
-                if give_up:
-                    self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
-                    give_up = 0.0
-                continue
-            now = time.monotonic()
-            if not give_up:
-                give_up = now + self._yield_secs
-            if now < give_up:
-                os.sched_yield()
-                continue
-            self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
-            give_up = 0.0
-            self._sleep(pending, now)
+            if len(pending) < before:
+                poll = self.poll_for(pending)
+            elif not moved:
+                self.wait(poll, pending[0])
 
-    def _sleep(self, pending: list[Transfer], now: float) -> None:
-        poll = select.poll()
-        poll.register(self._wake, select.POLLIN)
-        events: dict[int, int] = {}
-        for transfer in pending:
-            link = transfer.channel.link
-            if link.buffered:
+    def receive(self, frame: FrameIn, poll: select.poll) -> None:
+        """Return when *frame* is here; *poll* is what to wait with for it.
+
+        Raises
+        ------
+        PeerFailed, Overdue, Interrupted
+            As in :meth:`run`.
+        """
+        link = frame.channel.link
+        while not frame.done:
+            # To look first costs less than an attempt in vain: that is an exception.
+            if not link.buffered:
+                self.wait(poll, frame)
+            step(frame)
+
+    def wait(self, poll: select.poll, transfer: Transfer) -> None:
+        """Return when *poll* finds something to do; *transfer* is one of those that it waits for."""
+        ready = poll.poll(0)
+        if not ready:
+            now = time.monotonic()
+            give_up = now + self._yield_secs
+            while now < give_up:
+                _give_way()
+                ready = poll.poll(0)
+                if ready:
+                    self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
+                    break
+                now = time.monotonic()
+            else:
+                self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
+                left = None if self.deadline is None else max(0.0, self.deadline - now)
+                ready = poll.poll(None if left is None else left * 1e3)
+                if not ready:
+                    raise Overdue(transfer.channel.link.peer)
+        if len(ready) == 1 and ready[0][0] == self._wake:
+            self._stay(poll)
+
+    def _stay(self, poll: select.poll) -> None:
+        """Return if it is worth going on although the group has failed."""
+        if not self._concerned():
+            poll.unregister(self._wake)
+            ready = poll.poll(_LAST_BYTES_SECS * 1e3)
+            poll.register(self._wake, select.POLLIN)
+            if ready:
                 return
-            events[link.fileno()] = events.get(link.fileno(), 0) | transfer.events
-        for descriptor, wanted in events.items():
-            poll.register(descriptor, wanted)
-        left = None if self.deadline is None else self.deadline - now
-        if left is not None and left <= 0:
-            raise Overdue(pending[0].channel.link.peer)
-        ready = poll.poll(None if left is None else left * 1e3)
-        if any(descriptor == self._wake for descriptor, _ in ready):
-            raise Interrupted
+        raise Interrupted
+
+
+def step(transfer: Transfer) -> bool:
+    """Whether *transfer* moved just now."""
+    try:
+        return transfer.step()
+    except (LinkEnded, ProtocolError) as error:
+        raise PeerFailed(transfer.channel.link.peer, error) from error

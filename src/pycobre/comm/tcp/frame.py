@@ -159,6 +159,7 @@ def encode(message: Control) -> bytes:
     """The frame of a control message, without a seal."""
     sequence, kind, body = 0, Kind.VERDICT, b""
     if isinstance(message, Verdict):
+        sequence = message.sequence
         text = message.message.encode(errors="replace")[:_MESSAGE_BYTES]
         ranks = struct.pack(f"<{len(message.ranks)}H", *message.ranks)
         body = _VERDICT.pack(REASONS.index(message.reason), len(message.ranks)) + ranks + text
@@ -203,13 +204,13 @@ def decode(kind: int, sequence: int, body: bytes, size: int) -> Control:
             case Kind.STATUS:
                 return Status(sequence, *_U64.unpack(body))
             case Kind.VERDICT:
-                return _verdict(body, size)
+                return _verdict(body, size, sequence)
     except (struct.error, ValueError, IndexError) as error:
         raise ProtocolError(f"a control message that can't be read: {error}") from None
     raise ProtocolError(f"a control frame of kind {kind}")
 
 
-def _verdict(body: bytes, size: int) -> Verdict:
+def _verdict(body: bytes, size: int, sequence: int) -> Verdict:
     reason, count = _VERDICT.unpack_from(body)
     if count > size:
         raise ProtocolError("a verdict on more ranks than there are")
@@ -217,7 +218,7 @@ def _verdict(body: bytes, size: int) -> Verdict:
     if list(ranks) != sorted(set(ranks)) or (ranks and ranks[-1] >= size):
         raise ProtocolError("a verdict on no ranks of this group")
     text = body[_VERDICT.size + 2 * count :].decode(errors="replace")
-    return Verdict(REASONS[reason], tuple(ranks), text)
+    return Verdict(REASONS[reason], tuple(ranks), text, sequence)
 
 
 class ControlReader:

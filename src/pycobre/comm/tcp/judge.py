@@ -84,4 +84,6 @@ class Judge:
 
     def _departed(self, trouble: Trouble) -> Verdict | None:
         early = [rank for rank, sequence in self._left.items() if sequence < trouble.sequence]
-        return departed(early, operation_name(trouble.operation)) if early else None
+        if not early:
+            return None
+        return departed(early, operation_name(trouble.operation), trouble.sequence)

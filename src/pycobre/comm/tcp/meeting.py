@@ -6,18 +6,20 @@ the rank 2^k after it: everybody knows everything after ceil(log2 R) rounds, wit
 
 from __future__ import annotations
 
+import select
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pycobre.comm.tcp.call import CALL_BYTES, mismatch
-from pycobre.comm.tcp.flow import Channel, Driver, FrameIn, Outgoing, PeerFailed, single_frame
+from pycobre.comm.tcp.call import CALL_BYTES, Call, mismatch
+from pycobre.comm.tcp.flow import Channel, Driver, FrameIn, PeerFailed, rest_of_frame
 from pycobre.comm.tcp.frame import HEADER_BYTES, Kind, ProtocolError, header
 from pycobre.comm.tcp.verdict import Verdict
 
 _LENGTH = struct.Struct("<I")
 _HEAD_BYTES = _LENGTH.size + CALL_BYTES
 _TOGETHER_BYTES = 64 << 10
+_MEETING = int(Kind.MEETING)  # looked up once: it is in every call
 
 
 def small_bytes(size: int) -> int:
@@ -39,14 +41,24 @@ class Agenda:
     Parameters
     ----------
     call
-        The packed call.
+        What this rank calls.
     payload_bytes
         (R,) What each rank brings along.
+
+    Attributes
+    ----------
+    operation
+        Number of the operation.
+    call
+        The packed call.
+    heads, block_bytes
+        (R,) What each rank's block begins with, and how long it is.
     """
 
-    def __init__(self, call: bytes, payload_bytes: Sequence[int]) -> None:
-        self.call = call
-        self.heads = [_LENGTH.pack(length) + call for length in payload_bytes]
+    def __init__(self, call: Call, payload_bytes: Sequence[int]) -> None:
+        self.operation = int(call.operation)
+        self.call = call.pack()
+        self.heads = [_LENGTH.pack(length) + self.call for length in payload_bytes]
         self.block_bytes = [_HEAD_BYTES + length for length in payload_bytes]
 
 
@@ -54,6 +66,7 @@ class Agenda:
 class _Round:
     to: Channel
     incoming: FrameIn
+    poll: select.poll
     room: bytearray
     origins: tuple[int, ...]  # whose blocks come, in their order
 
@@ -99,14 +112,15 @@ class Meeting:
         self._driver = driver
         self._most = small_bytes(size)
         self._rounds: list[_Round] = []
-        step = 1
-        while step < size:
-            count = min(step, size - step)
-            source = channels[(rank + step) % size]
+        distance = 1
+        while distance < size:
+            count = min(distance, size - distance)
+            source = channels[(rank + distance) % size]
             room = bytearray(HEADER_BYTES + count * (_HEAD_BYTES + self._most) + source.seal_bytes)
-            origins = tuple((rank + step + block) % size for block in range(count))
-            self._rounds.append(_Round(channels[(rank - step) % size], FrameIn(source, room), room, origins))
-            step *= 2
+            origins = tuple((rank + distance + block) % size for block in range(count))
+            incoming, to = FrameIn(source, room), channels[(rank - distance) % size]
+            self._rounds.append(_Round(to, incoming, driver.poll_for([incoming]), room, origins))
+            distance *= 2
 
     def hold(self, sequence: int, agenda: Agenda, payload: bytes) -> list[tuple[bytes | bytearray, int]]:
         """(R,) Where each rank's payload is: a buffer that is good until the next meeting, and its begin.
@@ -124,14 +138,23 @@ class Meeting:
         known = [memoryview(own)]  # blocks, from this rank's on
         odd: dict[int, bytes] = {}
         for turn in self._rounds:
-            told = known[: len(turn.origins)]
-            length = sum(map(len, told))
-            told[0] = memoryview(header(Kind.MEETING, length, sequence) + own)
-            incoming, room = turn.incoming, turn.room
-            incoming.expect(sequence, sum([block_bytes[origin] for origin in turn.origins]))
-            self._driver.run((Outgoing(turn.to, single_frame(turn.to, told)), incoming))
+            incoming, origins, room = turn.incoming, turn.origins, turn.room
+            told = known[: len(origins)]
+            length = expected = 0
+            for block, origin in zip(told, origins, strict=True):
+                length += block.nbytes
+                expected += block_bytes[origin]
+            head = header(_MEETING, length, sequence)
+            told[0] = memoryview(head + own)
+            hoped = head if expected == length else header(_MEETING, expected, sequence)
+            incoming.expect(hoped, expected, sequence)
+            rest = rest_of_frame(turn.to, told, HEADER_BYTES + length)
+            if rest is None:
+                self._driver.receive(incoming, turn.poll)
+            else:
+                self._driver.run((rest, incoming))
             at, view, before = HEADER_BYTES, memoryview(room), len(known)
-            for origin in turn.origins:
+            for origin in origins:
                 end = at + block_bytes[origin]
                 if room[at : at + _HEAD_BYTES] != heads[origin] or end > incoming.end:
                     break

@@ -21,11 +21,14 @@ class Verdict:
         The ranks to blame, ascending.
     message
         What happened, in words.
+    sequence
+        The first collective that can't come about, 0 for any: one before it may still be completed.
     """
 
     reason: str
     ranks: tuple[int, ...]
     message: str
+    sequence: int = 0
 
 
 def named(ranks: Iterable[int]) -> str:
@@ -34,9 +37,9 @@ def named(ranks: Iterable[int]) -> str:
     return ("rank " if len(found) == 1 else "ranks ") + ", ".join(map(str, found))
 
 
-def _blaming(reason: str, ranks: Iterable[int], message: str) -> Verdict:
+def _blaming(reason: str, ranks: Iterable[int], message: str, sequence: int = 0) -> Verdict:
     found = tuple(sorted(ranks))
-    return Verdict(reason, found, f"{named(found)} {message}")
+    return Verdict(reason, found, f"{named(found)} {message}", sequence)
 
 
 def gone(ranks: Iterable[int]) -> Verdict:
@@ -49,9 +52,9 @@ def cut_off(rank: int, other: int) -> Verdict:
     return _blaming("lost", [rank], f"is gone: its connection to rank {other} ended")
 
 
-def departed(ranks: Iterable[int], operation: str) -> Verdict:
-    """Ranks left before an operation that others are in."""
-    return _blaming("lost", ranks, f"closed the communicator while others were in {operation}")
+def departed(ranks: Iterable[int], operation: str, sequence: int) -> Verdict:
+    """Ranks left before an operation that others are in, the one of number *sequence*."""
+    return _blaming("lost", ranks, f"closed the communicator while others were in {operation}", sequence)
 
 
 def overdue(ranks: Iterable[int], suspended: bool, operation: str, limit_secs: float) -> Verdict:

@@ -1,7 +1,7 @@
 """Who is lost, stopped, late or leaves, and the one verdict that all ranks share.
 
 A thread of each rank waits on the control links, which are silent as long as all is well. Rank 0 decides:
-what another rank finds it only reports, and rank 0 sends its verdict to all before anyone closes a connection.
+what another rank finds it only reports, and rank 0 sends its verdict to all before it closes a connection.
 Where rank 0 itself is gone, every other rank sees that alone, and sees the same.
 """
 
@@ -79,12 +79,15 @@ class Watch:
         them.
     last_possible
         The last collective that can still come about, since rank 0 closed after it.
+    failing
+        Whether there is a verdict, or soon will be.
     """
 
     def __init__(self, joined: Joined) -> None:
         self.entered = 0
         self.operation = 0
         self.last_possible = _NO_LIMIT
+        self.failing = False
         self.wake = -1
         self._rank = joined.rank
         self._peers = joined.peers
@@ -109,17 +112,12 @@ class Watch:
 
     # What the communicator calls.
 
-    @property
-    def failing(self) -> bool:
-        """Whether there is a verdict, or soon will be."""
-        return bool(self._final or self._fallback)
-
     def settle(self, verdict: Verdict) -> None:
         """Have *verdict* become the group's, if there is none yet. From any thread or signal handler."""
         if self._rank == 0:
             self._adopt(verdict)
         else:
-            self._fallback.append(verdict)
+            self._expect(verdict)
         self._post(verdict)
 
     def report(self, trouble: Trouble) -> None:
@@ -129,7 +127,7 @@ class Watch:
             # For the case that rank 0 does not answer: then it is late itself.
             name = operation_name(trouble.operation)
             alone = overdue([0], self._stopped(0), name, trouble.limit_secs)
-        self._fallback.append(alone)
+        self._expect(alone)
         self._post(trouble)
 
     def verdict(self) -> Verdict:
@@ -141,6 +139,10 @@ class Watch:
         if not self._final:
             self._final.append(self._fallback[0])
         return self._final[0]
+
+    def concerned(self) -> bool:
+        """Whether the collective that this rank is in can't come about any more."""
+        return not self._final or self._final[0].sequence <= self.entered
 
     def leave(self, *, ended: bool) -> None:
         """Tell the others that this rank goes, and end the thread; *ended* if nobody called close."""
@@ -170,8 +172,13 @@ class Watch:
             with contextlib.suppress(BlockingIOError):  # full: it will look up anyway
                 os.write(self._nudger, b"!")
 
+    def _expect(self, fallback: Verdict) -> None:
+        self._fallback.append(fallback)
+        self.failing = True
+
     def _adopt(self, verdict: Verdict) -> None:
         self._final.append(verdict)  # the first one stands
+        self.failing = True
         if self._descriptors and len(self._final) == 1:
             os.write(self._waker, b"!")
 
@@ -256,7 +263,7 @@ class Watch:
                 else:
                     self.last_possible = message.sequence
                     if self.entered > message.sequence:
-                        self._adopt(departed([0], operation_name(self.operation)))
+                        self._adopt(departed([0], operation_name(self.operation), self.entered))
             case Query() if self._rank:
                 self._wires[peer].post(Status(message.sequence, self.entered))
             case Status() if self._rank == 0:
