@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 TOY = Path(__file__).parents[2] / "examples" / "toy"
@@ -23,7 +27,26 @@ def toy() -> Path:
 
 
 @pytest.fixture
-def pycobre_run() -> Callable[..., subprocess.CompletedProcess[str]]:
+def infeasible(tmp_path: Path) -> Path:
+    """The toy case with an inflow so negative that no water can pay for it; and no inflow may be bought."""
+    case = tmp_path / "case"
+    shutil.copytree(TOY, case)
+    openings = pq.read_table(case / "scenarios" / "noise_openings.parquet")
+    values = np.where(np.array(openings["value"]) < 0, -30.0, openings["value"])
+    openings = openings.set_column(openings.schema.get_field_index("value"), "value", pa.array(values))
+    pq.write_table(openings, case / "scenarios" / "noise_openings.parquet")
+    return case
+
+
+@pytest.fixture
+def clean_environment() -> dict[str, str]:
+    """This process's environment without what another launch has left in it."""
+    others = ("COBRE_", "_PYCOBRE_", "PMI", "OMPI_", "MPI_", "SLURM_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(others)}
+
+
+@pytest.fixture
+def pycobre_run(clean_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """``pycobre`` with arguments, finished; the environment is clean of other launches."""
 
     def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +56,7 @@ def pycobre_run() -> Callable[..., subprocess.CompletedProcess[str]]:
             text=True,
             timeout=WATCHDOG_SECS,
             check=False,
-            env={**clean_environment(), **environment},
+            env={**clean_environment, **environment},
         )
 
     return run
@@ -49,9 +72,3 @@ def last_record() -> Callable[[str], dict[str, Any]]:
         return dict(records[-1])
 
     return read
-
-
-def clean_environment() -> dict[str, str]:
-    return {
-        name: value for name, value in os.environ.items() if not name.startswith(("COBRE_", "PMI_", "OMPI_"))
-    }
