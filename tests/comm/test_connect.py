@@ -105,8 +105,9 @@ TABLE = [
     *((f"torchrun without {name}", {k: v for k, v in TORCHRUN.items() if k != name}, "local", "local")
       for name in TORCHRUN),
     ("torchrun in a Slurm batch script", {**SCRIPT, **TORCHRUN}, "tcp", "tcp"),
-    ("torchrun in a Slurm step of one",
-     {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", **TORCHRUN}, "mpi", "tcp"),
+    ("torchrun in a Slurm step",
+     {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", **TORCHRUN}, "tcp", "tcp"),
+    ("torchrun in a rank of MPI", {"PMI_RANK": "1", "PMI_SIZE": "2", **TORCHRUN}, "tcp", "tcp"),
     ("shm in an MPICH rank", {**MPICH, **OUR_SHM}, "shm", "shm"),
     ("tcp in an Open MPI rank", {**OPEN_MPI, **OUR_TCP}, "tcp", "tcp"),
     ("tcp in a Slurm step", {**STEP, **OUR_TCP}, "tcp", "tcp"),

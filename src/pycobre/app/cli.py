@@ -1,4 +1,4 @@
-"""The command line: ``pycobre run | validate | init | version``. Flags say how, the case says what."""
+"""The command line: ``pycobre run | validate | init | launch | version``. Flags say how, a case what."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rich.console import Console
 
 import pycobre
 from pycobre.app.console import RunConsole
-from pycobre.app.execute import result_of, run_here, run_on_ranks
+from pycobre.app.execute import backend_of, result_of, run_here, run_on_ranks
 from pycobre.app.records import dump, failure_line, to_line
 from pycobre.app.request import RunRequest
 from pycobre.app.templates import TEMPLATES, copy_template
 from pycobre.case import check_case
-from pycobre.comm import available_backends, create_communicator
+from pycobre.comm import available_backends, create_communicator, launch
 from pycobre.errors import CaseError, CollectiveFailed, PycobreError, ResultsError, WorkerError
 from pycobre.lp import solver_version
 from pycobre.study import StudyEvent
@@ -151,6 +151,30 @@ def init(
         sys.stderr.write(f"pycobre init: {error}\n")
         raise typer.Exit(2) from None
     sys.stdout.write(f"{template} is in {directory}; try: pycobre run {directory}\n")
+
+
+@app.command("launch", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def launch_program(
+    program: Annotated[
+        list[str], typer.Argument(help="Program and its arguments: python script.py ...", show_default=False)
+    ],
+    ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Processes to start on this machine.")],
+    backend: Annotated[str, typer.Option(help="How ranks talk: auto, shm or tcp.")] = "auto",
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Limit of the start and of each collective in seconds.", show_default=False),
+    ] = None,
+) -> None:
+    """Start any program as ranks that find each other by ``create_communicator()``, without MPI."""
+    try:
+        with launch(program, ranks, backend=backend_of(backend, ranks), timeout_secs=timeout) as running:
+            for rank, line in running:
+                sys.stdout.write(f"[rank {rank}] {line.decode(errors='replace')}\n")
+    except PycobreError as error:
+        sys.stderr.write(f"pycobre: {str(error).partition(chr(10))[0]}\n")
+        raise typer.Exit(error.exit_code) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
 
 
 @app.command()

@@ -81,7 +81,7 @@ def run_on_ranks(
     KeyboardInterrupt
         After Ctrl-C, once the ranks have ended.
     """
-    chosen = _backend_of(backend, ranks)
+    chosen = backend_of(backend, ranks)
     if ranks == 1:
         yield from run_alone(request)
         return
@@ -108,8 +108,14 @@ def run_on_ranks(
         raise error from causes.get(error.rank)
 
 
-def _backend_of(name: str, ranks: int) -> Literal["shm", "tcp"]:
-    """How *ranks* that are started here talk when *name* is asked for."""
+def backend_of(name: str, ranks: int) -> Literal["shm", "tcp"]:
+    """How *ranks* that are started here talk when *name* is asked for.
+
+    Raises
+    ------
+    BackendError
+        There is no such backend here, or it starts no ranks.
+    """
     try:
         kind = BackendKind(name.strip().lower())
     except ValueError:

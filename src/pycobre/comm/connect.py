@@ -44,15 +44,15 @@ def create_communicator(kind: BackendKind | str | None = None) -> Backend:
     ====================================================================================  =========
     any of ``COBRE_TCP_COORDINATOR``, ``_RANK``, ``_SIZE``                                ``tcp``
     any of ``COBRE_SHM_NAME``, ``_RANK``, ``_SIZE``                                       ``shm``
+    all of ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``,
+    ``TORCHELASTIC_RUN_ID``                                                               ``tcp``
     any of ``PMI_RANK``, ``PMI_SIZE``, ``OMPI_COMM_WORLD_RANK``,
     ``OMPI_COMM_WORLD_SIZE``, ``MPI_LOCALRANKID``, ``MPI_LOCALNRANKS``, ``PMIX_RANK``;
     ``SLURM_PROCID`` with ``SLURM_STEP_NUM_TASKS``, which a plain batch script lacks      ``mpi``
-    all of ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``,
-    ``TORCHELASTIC_RUN_ID``                                                               ``tcp``
     nothing                                                                               ``local``
     ====================================================================================  =========
 
-    Coordinates of ours come first, so that a group started within a rank of another launcher is its own.
+    The innermost wins: a group of ours, or torchrun's, started within a rank of another launcher is its own.
 
     Raises
     ------
@@ -102,6 +102,8 @@ def _detected(environment: Mapping[str, str]) -> BackendKind:
         return BackendKind.TCP
     if _count_set(environment, _SHM_COORDINATES):
         return BackendKind.SHM
+    if _count_set(environment, _TORCHRUN) == len(_TORCHRUN):
+        return BackendKind.TCP
     ranks = _launched_ranks(environment)
     if ranks is not None:
         obstacle = _obstacle(BackendKind.MPI)
@@ -114,8 +116,6 @@ def _detected(environment: Mapping[str, str]) -> BackendKind:
                 f"a launcher has started {ranks or 'several'} ranks, which only mpi can join, and {obstacle};"
                 " or set COBRE_COMM_BACKEND=local to run each of them alone",
             )
-    if _count_set(environment, _TORCHRUN) == len(_TORCHRUN):
-        return BackendKind.TCP
     return BackendKind.LOCAL
 
 

@@ -237,9 +237,7 @@ def close_all() -> None:
         with contextlib.suppress(InvalidCommunicator):  # a thread is still in it
             group.close()
     until, pause = time.monotonic() + _FAILED_SECS, 1e-5
-    while any(
-        group.closed and (not group.notices.findings or time.monotonic() < until) for group in _kept
-    ):
+    while any(group.closed and (not group.notices.findings or time.monotonic() < until) for group in _kept):
         sweep()
         time.sleep(pause)
         pause = min(1e-3, 1.5 * pause)
