@@ -83,7 +83,7 @@ class MpiCommunicator(Backend):
     def _hold(self, group: Group) -> None:
         self.rank, self.size = group.rank, group.size
         self.is_leader = group.place.is_leader
-        self.exit_code = 1  # of this process, should it end the job
+        self.exit_code: int | None = None  # of what ended its block, should this process end the job
         self._group = group
         self._windows = Windows(group)
         self._pinned: _Pinned | None = None
@@ -160,8 +160,8 @@ class MpiCommunicator(Backend):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        code = getattr(error, "exit_code", 1)
-        self.exit_code = code if isinstance(code, int) else 1
+        if error is not None:
+            self.exit_code = getattr(error, "exit_code", 1)
         super().__exit__(kind, error, trace)
 
     @property

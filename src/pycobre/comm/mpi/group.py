@@ -101,7 +101,7 @@ class Group:
             self.meeting.mine[: len(payload)] = payload
         if not self.meeting.meet(call, self.look):
             blamed, text = mismatch_of(self.meeting.lines())
-            raise _Found(Finding("mismatch", tuple(blamed), text))
+            raise _Found(Finding(self.meeting.turn, "mismatch", tuple(blamed), text))
 
     def finish(self, request: MPI.Request, buffers: object) -> None:
         """Complete a request that all ranks have begun; MPI uses *buffers* meanwhile."""
@@ -114,12 +114,12 @@ class Group:
     def look(self) -> None:
         """Raise if this wait is to end: somebody has failed, left, or does not come in time."""
         turn = self.meeting.turn
-        if self.notices.poll(turn):
+        if self.notices.poll(turn) and self.notices.ends(turn):
             raise _Found(None)
         early = sorted(rank for rank, last in self.notices.left.items() if last < turn)
         if early:
             text = f"{ranks_text(early)} closed the communicator while others were in a collective"
-            raise _Found(Finding("lost", tuple(early), text))
+            raise _Found(Finding(turn, "lost", tuple(early), text))
         if self.limit is None:
             return
         now = time.monotonic()
@@ -143,7 +143,7 @@ class Group:
         else:
             # What a signal's handler raised is this rank's report; the others hear who was interrupted.
             text = f"rank {self.rank} was interrupted in {kind.name.lower()} by {type(error).__name__}"
-            self.notices.find(Finding("aborted", (self.rank,), text))
+            self.notices.find(Finding(self.meeting.turn, "aborted", (self.rank,), text))
             self._told = True
             raise error
         raise self._verdict_as_error(kind) from (error if isinstance(error, MPI.Exception) else None)
@@ -156,7 +156,8 @@ class Group:
             raise InvalidCommunicator("this communicator is closed")
         if os.getpid() == self._process and not self.notices.poll(self.meeting.turn):
             text = f"rank {self.rank} aborted: {reason}"
-            self.notices.find(Finding("aborted", (self.rank,), text))
+            turn = self.meeting.turn + (not self._door.locked())
+            self.notices.find(Finding(turn, "aborted", (self.rank,), text))
 
     def close(self) -> None:
         """Leave; what MPI keeps of the group is given back once all ranks have left."""
@@ -203,13 +204,14 @@ class Group:
         asleep = self.place.stopped_among(late)
         what = "is stopped (suspended, not dead)" if asleep else "did not come in time"
         text = f"{ranks_text(asleep or late)} {what}; a collective has waited for {self.limit:g} s, its limit"
-        return Finding("stopped" if asleep else "timeout", tuple(asleep or late), text)
+        return Finding(turn, "stopped" if asleep else "timeout", tuple(asleep or late), text)
 
     def _trouble(self, error: MPI.Exception) -> Finding:
         # An MPI that tells of a dead process at all does it by this class; anything else is this rank's own.
         lost = error.Get_error_class() == getattr(MPI, "ERR_PROC_FAILED", None)
         text = f"MPI failed on rank {self.rank}: {error.Get_error_string()}"
-        return Finding("lost" if lost else "aborted", (self.rank,), text, error.Get_error_code())
+        reason = "lost" if lost else "aborted"
+        return Finding(self.meeting.turn, reason, (self.rank,), text, error.Get_error_code())
 
     def _verdict_as_error(self, kind: Kind) -> CommError:
         found = self.notices.verdict()
@@ -237,9 +239,7 @@ def close_all() -> None:
         with contextlib.suppress(InvalidCommunicator):  # a thread is still in it
             group.close()
     until, pause = time.monotonic() + _FAILED_SECS, 1e-5
-    while any(
-        group.closed and (not group.notices.findings or time.monotonic() < until) for group in _kept
-    ):
+    while any(group.closed and (not group.notices.findings or time.monotonic() < until) for group in _kept):
         sweep()
         time.sleep(pause)
         pause = min(1e-3, 1.5 * pause)

@@ -17,18 +17,21 @@ from pycobre.comm.mpi.library import MPI
 SETTLE_SECS = 0.02
 """How long findings are weighed: far longer than a short message travels."""
 
+_DEFER_SECS = 1.0
+
 REASONS = ("", "lost", "stopped", "timeout", "mismatch", "aborted")
 
 _TEXT_BYTES = 800
-_HEAD = struct.Struct("<BBHqqi")  # kind, reason, bytes of text, turn, finder, MPI's code
+_HEAD = struct.Struct("<BBHqqqi")  # kind, reason, bytes of text, turn; finder, its turn, MPI's code
 _FINDING, _LEAVE, _QUERY, _ANSWER = range(1, 5)
 _TAG = 1
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rank found out: the fields of :class:`~pycobre.errors.CollectiveFailed`."""
+    """What a rank found out in its operation *turn*; else the fields of a ``CollectiveFailed``."""
 
+    turn: int
     reason: str
     ranks: tuple[int, ...]
     message: str
@@ -78,6 +81,13 @@ class Notices:
             finally:
                 self._polling.release()
         return bool(self.findings)
+
+    def ends(self, turn: int) -> bool:
+        """Whether operation *turn* is to end by what has been found."""
+        # Whoever found something in a later one has completed this one, so it is about to complete here.
+        return any(finding.turn <= turn for finding in self.findings.values()) or (
+            bool(self.findings) and time.monotonic() > self._settled_at + _DEFER_SECS
+        )
 
     def find(self, finding: Finding) -> None:
         """Tell everyone, unless somebody was first."""
@@ -137,22 +147,22 @@ class Notices:
     def _packed(self, kind: int, turn: int, found: tuple[int, Finding] | None = None) -> bytes:
         blamed = bytearray(self._map_bytes)
         if found is None:
-            return _HEAD.pack(kind, 0, 0, turn, 0, 0) + blamed
+            return _HEAD.pack(kind, 0, 0, turn, 0, 0, 0) + blamed
         finder, finding = found
         text = finding.message.encode()[:_TEXT_BYTES]
         for rank in finding.ranks:
             blamed[rank // 8] |= 1 << rank % 8
         reason = REASONS.index(finding.reason)
-        return _HEAD.pack(kind, reason, len(text), turn, finder, finding.code) + blamed + text
+        return _HEAD.pack(kind, reason, len(text), turn, finder, finding.turn, finding.code) + blamed + text
 
     def _take(self, source: int) -> None:
-        kind, reason, length, turn, finder, code = _HEAD.unpack_from(self._frame)
+        kind, reason, length, turn, finder, found_in, code = _HEAD.unpack_from(self._frame)
         if reason:
             at = _HEAD.size + self._map_bytes
             blamed = self._frame[_HEAD.size : at]
             ranks = tuple(rank for rank in range(self._size) if blamed[rank // 8] >> rank % 8 & 1)
             text = self._frame[at : at + length].decode(errors="replace")
-            self._add(finder, Finding(REASONS[reason], ranks, text, code))
+            self._add(finder, Finding(found_in, REASONS[reason], ranks, text, code))
         if kind == _LEAVE:
             self.left[source] = turn
         elif kind == _QUERY:
