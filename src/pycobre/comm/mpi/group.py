@@ -66,7 +66,7 @@ class Group:
         self.notices = Notices(self._control)
         self.closed = self._told = self._asked = False
         self._process = os.getpid()
-        self._deadline: float | None = None
+        self._timed, self._deadline = -1, 0.0  # a turn, and when it is late
         self._looked = time.monotonic()
         self._abandoned: object = None  # a request that will not complete, and what MPI may still touch
         self._door = threading.Lock()  # held by the call that is under way; a closed group keeps it
@@ -76,7 +76,7 @@ class Group:
 
     def enter(self, kind: Kind) -> None:
         """Begin a call, or raise why none can be made."""
-        if not self._door.acquire(blocking=False):
+        if not self._door.acquire(False):
             if self.closed:
                 raise InvalidCommunicator("this communicator is closed")
             if os.getpid() != self._process:
@@ -92,13 +92,10 @@ class Group:
 
     def leave(self) -> None:
         """End a call."""
-        self._deadline = None
         self._door.release()
 
-    def meet(self, call: Call, payload: memoryview | None = None) -> None:
-        """Return once all ranks have made *call*; their payloads are in ``meeting.theirs``."""
-        if payload is not None:
-            self.meeting.mine[: len(payload)] = payload
+    def meet(self, call: Call) -> None:
+        """Return once all ranks have made *call*, with what they put in ``meeting.payloads``."""
         if not self.meeting.meet(call, self.look):
             blamed, text = mismatch_of(self.meeting.lines())
             raise _Found(Finding(self.meeting.turn, "mismatch", tuple(blamed), text))
@@ -123,8 +120,8 @@ class Group:
         if self.limit is None:
             return
         now = time.monotonic()
-        if self._deadline is None:
-            self._deadline, self._asked = now + self.limit, False
+        if turn != self._timed:
+            self._timed, self._deadline, self._asked = turn, now + self.limit, False
         elif now >= self._deadline + _ANSWER_SECS:
             raise _Found(self._late(turn))
         elif now >= self._deadline and not self._asked:
@@ -163,7 +160,7 @@ class Group:
         """Leave; what MPI keeps of the group is given back once all ranks have left."""
         if self.closed:
             return
-        if not self._door.acquire(blocking=False):
+        if not self._door.acquire(False):
             raise InvalidCommunicator("another thread is in a collective: abort() it first")
         self.closed = True
         if os.getpid() == self._process:
@@ -183,7 +180,7 @@ class Group:
         if not self.notices.all_left:
             return False
         if self.meeting.turn < max(self.notices.left.values(), default=0):
-            self.meeting.begin()  # others failed in a meeting that this rank never came to: let it end
+            self.meeting.join()  # others failed in a meeting that this rank never came to: let it end
         return self.meeting.idle
 
     def free(self) -> None:
@@ -195,8 +192,7 @@ class Group:
 
     def disown(self) -> None:
         """In a process that was forked from a rank: refuse everything."""
-        self._door = threading.Lock()
-        self._door.acquire()
+        self._door.acquire(False)  # if it is held, then by a thread that does not exist here
 
     def _late(self, turn: int) -> Finding:
         others = [rank for rank in range(self.size) if rank != self.rank]

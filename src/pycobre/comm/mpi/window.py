@@ -69,8 +69,10 @@ class Windows:
         self._made = [memory for number, memory in enumerate(self._made) if not unused >> number & 1]
 
     def _agree(self, call: Call, payload: bytes) -> list[bytes]:
-        self._group.meet(call, memoryview(payload.ljust(INLINE_BYTES, b"\0")))
-        return [bytes(theirs) for theirs in self._group.meeting.theirs]
+        mine, everyone = self._group.meeting.payloads(np.dtype(np.uint8))
+        mine[:] = np.frombuffer(payload.ljust(INLINE_BYTES, b"\0"), np.uint8)
+        self._group.meet(call)
+        return [theirs.tobytes() for theirs in everyone]
 
 
 class Memory:
