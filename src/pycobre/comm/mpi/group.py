@@ -164,7 +164,7 @@ class Group:
             raise InvalidCommunicator("another thread is in a collective: abort() it first")
         self.closed = True
         if os.getpid() == self._process:
-            self.notices.leave(self.meeting.turn)
+            self.notices.leave(self.meeting.turn, self._abandoned is not None)
 
     @property
     def outcome(self) -> Finding | None:
@@ -172,12 +172,19 @@ class Group:
         return self.notices.verdict() if self.notices.findings else None
 
     @property
+    def broken(self) -> bool:
+        """Whether some rank has a request that will never complete, so that MPI must keep the group."""
+        return self._abandoned is not None or self.notices.broken
+
+    @property
     def over(self) -> bool:
         """Whether all ranks have closed it, and nothing is under way any more."""
-        if not self.closed or self._abandoned is not None:
+        if not self.closed:
             return False
         self.notices.poll(self.meeting.turn)
-        if not self.notices.all_left:
+        if self.broken or not self.notices.all_left:
+            return False
+        if not self.meeting.idle:
             return False
         if self.meeting.turn < max(self.notices.left.values(), default=0):
             self.meeting.join()  # others failed in a meeting that this rank never came to: let it end
@@ -235,10 +242,16 @@ def close_all() -> None:
         with contextlib.suppress(InvalidCommunicator):  # a thread is still in it
             group.close()
     until, pause = time.monotonic() + _FAILED_SECS, 1e-5
-    while any(group.closed and (not group.notices.findings or time.monotonic() < until) for group in _kept):
+    while any(
+        group.closed and not group.broken and (not group.notices.findings or time.monotonic() < until)
+        for group in _kept
+    ):
         sweep()
         time.sleep(pause)
         pause = min(1e-3, 1.5 * pause)
+    for group in _kept:
+        if group.closed:
+            group.notices.free()
     # MPI's own end comes after Python's: what it may write to until then has to stay.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept))
 

@@ -23,7 +23,7 @@ REASONS = ("", "lost", "stopped", "timeout", "mismatch", "aborted")
 
 _TEXT_BYTES = 800
 _HEAD = struct.Struct("<BBHqqqi")  # kind, reason, bytes of text, turn; finder, its turn, MPI's code
-_FINDING, _LEAVE, _QUERY, _ANSWER = range(1, 5)
+_FINDING, _LEAVE, _LEAVE_BROKEN, _QUERY, _ANSWER = range(1, 6)
 _TAG = 1
 
 
@@ -47,6 +47,8 @@ class Notices:
         What has been found, by finder; empty as long as all is well.
     left
         Turn that a rank had reached when it closed the group, by rank.
+    broken
+        Whether a rank has closed the group amid an exchange that failed.
     answers
         Turn that a rank is in, by rank, since the last question.
     """
@@ -62,6 +64,7 @@ class Notices:
         self._sent: list[MPI.Request] = []
         self._polling = threading.Lock()
         self.left: dict[int, int] = {}
+        self.broken = False
         self.answers: dict[int, int] = {}
         self._status = MPI.Status()
         self._receive = comm.Recv_init([self._frame, MPI.BYTE], MPI.ANY_SOURCE, _TAG)
@@ -104,11 +107,12 @@ class Notices:
             self.poll(self._turn)
         return self.findings[min(self.findings)]
 
-    def leave(self, turn: int) -> None:
+    def leave(self, turn: int, broken: bool) -> None:
         """Tell everyone that this rank has closed the group after *turn* operations, and why if it failed."""
         # Who hears it before the finder's own notice must not think that this rank is the first to go.
         verdict = self.verdict() if self.findings else None
-        self._tell_all(_LEAVE, turn, (min(self.findings), verdict) if verdict else None)
+        kind = _LEAVE_BROKEN if broken else _LEAVE
+        self._tell_all(kind, turn, (min(self.findings), verdict) if verdict else None)
 
     def ask(self) -> None:
         """Ask everyone which turn it is in; only who is in one answers."""
@@ -163,8 +167,9 @@ class Notices:
             ranks = tuple(rank for rank in range(self._size) if blamed[rank // 8] >> rank % 8 & 1)
             text = self._frame[at : at + length].decode(errors="replace")
             self._add(finder, Finding(found_in, REASONS[reason], ranks, text, code))
-        if kind == _LEAVE:
+        if kind in (_LEAVE, _LEAVE_BROKEN):
             self.left[source] = turn
+            self.broken |= kind == _LEAVE_BROKEN
         elif kind == _QUERY:
             self._tell(source, self._packed(_ANSWER, self._turn))
         elif kind == _ANSWER:
