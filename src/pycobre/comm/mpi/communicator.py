@@ -170,7 +170,7 @@ class MpiCommunicator(Backend):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self.exit_code = getattr(error, "exit_code", 1)
+            self.exit_code = ending.exit_code_of(error)
         super().__exit__(kind, error, trace)
 
     @property

@@ -46,6 +46,14 @@ def watch(group: Group) -> None:
     _groups.append(group)
 
 
+def exit_code_of(error: BaseException) -> int:
+    """What the process ends with when *error* ends it."""
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    code = getattr(error, "code" if isinstance(error, SystemExit) else "exit_code", 1)
+    return code if isinstance(code, int) and code > 0 else 1
+
+
 def _end(process: int) -> None:
     if os.getpid() != process or MPI.Is_finalized():
         return
@@ -59,7 +67,7 @@ def _end(process: int) -> None:
 def _abort(group: Group) -> None:
     error = getattr(sys, "last_value", None)  # set by the interpreter where an exception ended the program
     outcome = group.outcome
-    code = getattr(error, "exit_code", group.exit_code)
+    code = group.exit_code if error is None else exit_code_of(error)
     if code is None:
         code = 1 if outcome is None else CommError.exit_code
     if outcome is not None:
@@ -73,4 +81,4 @@ def _abort(group: Group) -> None:
     sys.stderr.flush()
     blamed = outcome is None or group.rank in outcome.ranks
     time.sleep(_FLUSH_SECS if blamed else _GRACE_SECS)
-    MPI.COMM_WORLD.Abort(code if isinstance(code, int) and code > 0 else 1)
+    MPI.COMM_WORLD.Abort(code)
