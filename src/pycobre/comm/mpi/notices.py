@@ -17,12 +17,14 @@ from pycobre.comm.mpi.library import MPI
 SETTLE_SECS = 0.02
 """How long findings are weighed: far longer than a short message travels."""
 
-_DEFER_SECS = 1.0
+_DEFER_SECS = 1.0  # how long an operation that all have begun may still take to complete
 
-REASONS = ("", "lost", "stopped", "timeout", "mismatch", "aborted")
+_REASONS = ("", "lost", "stopped", "timeout", "mismatch", "aborted")
 
 _TEXT_BYTES = 800
-_HEAD = struct.Struct("<BBHqqqi")  # kind, reason, bytes of text, turn; finder, its turn, MPI's code
+# Kind, reason, bytes of text; sender and its turn; finder and its turn; MPI's code. The sender tells itself:
+# the status of a frame that is read twice would not.
+_HEAD = struct.Struct("<BBHqqqqi")
 _FINDING, _LEAVE, _LEAVE_BROKEN, _QUERY, _ANSWER = range(1, 6)
 _TAG = 1
 
@@ -66,7 +68,6 @@ class Notices:
         self.left: dict[int, int] = {}
         self.broken = False
         self.answers: dict[int, int] = {}
-        self._status = MPI.Status()
         self._receive = comm.Recv_init([self._frame, MPI.BYTE], MPI.ANY_SOURCE, _TAG)
         if self._size > 1:
             self._receive.Start()
@@ -78,8 +79,8 @@ class Notices:
             try:
                 self._turn = turn
                 # A handler that raises in between leaves a frame to be read twice, which does no harm.
-                while self._receive.Test(self._status):
-                    self._take(self._status.Get_source())
+                while self._receive.Test():
+                    self._take()
                     self._receive.Start()
             finally:
                 self._polling.release()
@@ -151,22 +152,31 @@ class Notices:
     def _packed(self, kind: int, turn: int, found: tuple[int, Finding] | None = None) -> bytes:
         blamed = bytearray(self._map_bytes)
         if found is None:
-            return _HEAD.pack(kind, 0, 0, turn, 0, 0, 0) + blamed
+            return _HEAD.pack(kind, 0, 0, self._rank, turn, 0, 0, 0) + blamed
         finder, finding = found
         text = finding.message.encode()[:_TEXT_BYTES]
         for rank in finding.ranks:
             blamed[rank // 8] |= 1 << rank % 8
-        reason = REASONS.index(finding.reason)
-        return _HEAD.pack(kind, reason, len(text), turn, finder, finding.turn, finding.code) + blamed + text
+        head = _HEAD.pack(
+            kind,
+            _REASONS.index(finding.reason),
+            len(text),
+            self._rank,
+            turn,
+            finder,
+            finding.turn,
+            finding.code,
+        )
+        return head + blamed + text
 
-    def _take(self, source: int) -> None:
-        kind, reason, length, turn, finder, found_in, code = _HEAD.unpack_from(self._frame)
+    def _take(self) -> None:
+        kind, reason, length, source, turn, finder, found_in, code = _HEAD.unpack_from(self._frame)
         if reason:
             at = _HEAD.size + self._map_bytes
             blamed = self._frame[_HEAD.size : at]
             ranks = tuple(rank for rank in range(self._size) if blamed[rank // 8] >> rank % 8 & 1)
             text = self._frame[at : at + length].decode(errors="replace")
-            self._add(finder, Finding(found_in, REASONS[reason], ranks, text, code))
+            self._add(finder, Finding(found_in, _REASONS[reason], ranks, text, code))
         if kind in (_LEAVE, _LEAVE_BROKEN):
             self.left[source] = turn
             self.broken |= kind == _LEAVE_BROKEN
