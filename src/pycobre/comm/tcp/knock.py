@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from pycobre.comm.tcp.handshake import ClientHandshake, HandshakeFailed, LinkSecret, Refused, Stranger
+from pycobre.comm.tcp.handshake import ClientHandshake, HandshakeFailed, LinkSecret, Refused
 from pycobre.comm.tcp.link import Link, LinkEnded
 from pycobre.comm.tcp.sockets import Place, prepare
 from pycobre.comm.tcp.tls import TlsLink, TlsRefused
@@ -127,8 +127,10 @@ def _attempt(
             if answer:
                 _send(link, answer)
         assert handshake.link is not None
-    except BaseException:
+    except BaseException as error:
         link.close()
+        if isinstance(error, LinkEnded) and tls is None and not handshake.proved:
+            raise LinkEnded(0, f"{_spelt(error)}, as one does that wants TLS or is overrun") from error
         raise
     return link, handshake.link
 
@@ -142,12 +144,7 @@ def _receive(link: Link, count: int, until: float, told: Told | None) -> bytes:
     room = memoryview(bytearray(count))
     got = 0
     while got < count:
-        try:
-            just = link.receive_some(room[got:])
-        except LinkEnded as error:
-            if got:  # ours are sent whole; a server of TLS answers seven bytes and leaves
-                raise Stranger("it does not speak the protocol of pycobre") from error
-            raise
+        just = link.receive_some(room[got:])
         got += just
         if not just:
             _wait(link, select.POLLIN, until, told)
