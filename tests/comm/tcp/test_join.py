@@ -495,7 +495,7 @@ def test_a_tls_link_carries_more_than_the_socket_holds_in_both_directions(party,
 def test_a_rank_without_a_certificate_of_ours_stays_out(party, authority, name, expected):
     group = party(2, tls=authority["ours"])
     group.start(0)
-    # Whoever speaks no TLS sees no more than that it is sent away, as in a flood, and tries until its deadline.
+    # Without TLS it sees no more than that it is sent away, as in a flood, and tries until its deadline.
     group.start(1, tls=authority[name] if name else None, join_timeout_secs=20.0 if name else 0.5)
     with pytest.raises(InitializationFailed, match=expected):
         raise ended(group, 1)

@@ -97,7 +97,7 @@ def knock(
         if time.monotonic() >= deadline:
             seen = "; ".join(f"{where}: {why}" for where, why in failures.items())
             raise InitializationFailed(
-                "tcp", f"{whom} could not be reached within {deadline - started:.3g} s ({seen})"
+                "tcp", f"{whom} could not be reached within {round(deadline - started, 1):g} s ({seen})"
             )
         pause = min(2 * pause, _LAST_PAUSE_SECS)
 
