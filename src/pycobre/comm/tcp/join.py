@@ -57,20 +57,26 @@ def join(config: TcpConfig, deadline: float) -> Joined:
             adopted(config.listener).close()
         return Joined(0, (Peer(0, os.getpid(), this_machine(), "this process"),), {}, {})
     with contextlib.ExitStack() as closing:
-        listener = None
-        if config.rank == 0:
-            listener = closing.enter_context(_listener(config))
-        keys = JobKeys(config.secret or b"", config.job_id)
-        circle = Circle(config, keys, deadline)
-        closing.callback(circle.close)
         try:
+            listener = closing.enter_context(_listener(config)) if config.rank == 0 else None
+            keys = JobKeys(config.secret or b"", config.job_id)
+            circle = Circle(config, keys, deadline)
+            closing.callback(circle.close)
             with contextlib.closing(circle.door):
-                joined = _Joining(config, keys, circle, deadline).run(listener)
-        except InitializationFailed as error:
-            circle.fail(error.message)
-            raise
+                joined = _gathered(_Joining(config, keys, circle, deadline), circle, listener)
+        except OSError as error:  # such as no descriptor left, or a link that broke while it was looked at
+            raise InitializationFailed("tcp", f"the system refuses a socket: {error}") from error
         closing.pop_all()
         return joined
+
+
+def _gathered(joining: _Joining, circle: Circle, listener: socket.socket | None) -> Joined:
+    """The group; or, where it does not come together, the error that all ranks get to know."""
+    try:
+        return joining.run(listener)
+    except InitializationFailed as error:
+        circle.fail(error.message)
+        raise
 
 
 def _listener(config: TcpConfig) -> socket.socket:
