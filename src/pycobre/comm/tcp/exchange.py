@@ -108,4 +108,5 @@ class Exchange:
             if peer != self._rank and data.size:
                 channel = self._channels[peer]
                 transfers.append(Outgoing(channel, pieces(channel, sequence, as_bytes(data))))
-        self._driver.run(transfers)
+        if transfers:
+            self._driver.run(transfers)
