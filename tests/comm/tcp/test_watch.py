@@ -161,11 +161,14 @@ def test_who_leaves_early_is_named_by_all(way: str, leaver: int):
         "del": "del comm; time.sleep(0.5); sys.exit(0)",
     }[way]
     body = f"""
-    comm.barrier()
+    def twice():
+        comm.barrier()
+        comm.barrier()
     if comm.rank == {leaver}:
+        comm.barrier()
         {does}
     else:
-        outcome(comm.barrier)
+        outcome(twice)
     """
     found = told(body, 3)
     reason, ranks, text, _ = blamed(found, [rank for rank in range(3) if rank != leaver])
