@@ -23,6 +23,7 @@ _YIELD_SECS = 50e-6  # a rank that is nearly here costs less than going to sleep
 _LEAST_YIELD_SECS = 4e-6
 _LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _EMPTY = memoryview(b"")
+_BOTH = select.POLLIN | select.POLLOUT
 _give_way = getattr(os, "sched_yield", lambda: time.sleep(0))  # not every system has it
 
 
@@ -305,18 +306,22 @@ class Driver:
         Interrupted
             The group has failed.
         """
-        pending = [transfer for transfer in transfers if not transfer.done]
-        poll = self.poll_for(pending)
-        while pending:
-            moved = False
+        pending = list(transfers)
+        for transfer in pending:
+            if not transfer.done:
+                step(transfer)
+        count = -1
+        while pending := [transfer for transfer in pending if not transfer.done]:
+            if len(pending) != count:
+                poll, count = self.poll_for(pending), len(pending)
+            if any(transfer.channel.link.buffered for transfer in pending):
+                ready = None
+            else:
+                ready = dict(self.wait(poll, pending[0]))
             for transfer in pending:
-                moved |= step(transfer)
-            before = len(pending)
-            pending = [transfer for transfer in pending if not transfer.done]
-            if len(pending) < before:
-                poll = self.poll_for(pending)
-            elif not moved:
-                self.wait(poll, pending[0])
+                # An end or an error counts as both: the attempt then says what it is.
+                if ready is None or ready.get(transfer.channel.link.fileno(), 0) & ~(_BOTH ^ transfer.events):
+                    step(transfer)
 
     def receive(self, frame: FrameIn, poll: select.poll) -> None:
         """Return when *frame* is here; *poll* is what to wait with for it.
@@ -333,8 +338,8 @@ class Driver:
                 self.wait(poll, frame)
             step(frame)
 
-    def wait(self, poll: select.poll, transfer: Transfer) -> None:
-        """Return when *poll* finds something to do; *transfer* is one of those that it waits for."""
+    def wait(self, poll: select.poll, transfer: Transfer) -> list[tuple[int, int]]:
+        """What *poll* finds ready, sooner or later; *transfer* is one of those that it waits for."""
         ready = poll.poll(0)
         if not ready:
             now = time.monotonic()
@@ -353,16 +358,17 @@ class Driver:
                 if not ready:
                     raise Overdue(transfer.channel.link.peer)
         if len(ready) == 1 and ready[0][0] == self._wake:
-            self._stay(poll)
+            return self._last_bytes(poll)
+        return ready
 
-    def _stay(self, poll: select.poll) -> None:
-        """Return if it is worth going on although the group has failed."""
+    def _last_bytes(self, poll: select.poll) -> list[tuple[int, int]]:
+        """What becomes ready although the group has failed."""
         if not self._concerned():
             poll.unregister(self._wake)
             ready = poll.poll(_LAST_BYTES_SECS * 1e3)
             poll.register(self._wake, select.POLLIN)
             if ready:
-                return
+                return ready
         raise Interrupted
 
 
