@@ -19,6 +19,7 @@ import json, os, signal, sys, threading, time
 import numpy as np
 from pycobre.comm import ReduceOp, create_communicator, launcher_pipe
 from pycobre.errors import CollectiveFailed, InvalidCommunicator
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # the launcher ends the others of a failed job
 comm, pipe = create_communicator(), launcher_pipe()
 
 def tell(value):
@@ -104,7 +105,6 @@ def test_a_killed_rank_is_named_by_all_within_half_a_second(call: str, victim: i
             os.kill(pids[{victim}], signal.SIGKILL)
         threading.Timer(0.3, strike).start()
     outcome(endless)
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # the launcher ends the others of a failed job
     """
     found = told(body, 3, variables={"COBRE_TCP_UNIX_SOCKETS": unix})
     struck = found[killer].pop(0)
@@ -125,7 +125,6 @@ def test_a_stopped_rank_is_called_stopped_within_the_limit_and_a_second(victim: 
     if comm.rank == {(victim + 1) % 3}:
         time.sleep(0.5)  # until the others have told
         os.kill(pids[{victim}], signal.SIGKILL)
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     """
     found = told(body, 3, timeout_secs=0.5)
     struck = found[(victim + 1) % 3].pop(0)
@@ -183,7 +182,6 @@ def test_two_ranks_killed_at_once_are_told_alike_by_all_survivors():
         for other in (1, 2):
             os.kill(pids[other], signal.SIGKILL)
     outcome(comm.barrier)
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     """
     reason, ranks, _, _ = blamed(told(body, 4), [0, 3])
     assert reason == "lost"

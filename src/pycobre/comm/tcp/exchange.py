@@ -17,6 +17,8 @@ Array = npt.NDArray[Any]
 
 _SCRATCH_BYTES = 8 << 20
 """Room of a reduction for what comes from the others, however large the arrays are."""
+_DIRECT_BYTES = 1536 << 10
+"""What a root sends by itself; a second step costs about as much as this."""
 
 
 def as_bytes(array: Array) -> memoryview:
@@ -82,10 +84,14 @@ class Exchange:
             self.gather(sequence, folded, [target[share] for share in shares])
 
     def spread(self, sequence: int, data: Array, root: int) -> None:
-        """Give *data* of the root to all; of three ranks or more each passes a share of it on."""
-        if self._size == 2:
+        """Give *data* of the root to all.
+
+        Of more than a little the root sends each rank a share, which that passes on: no rank then sends more
+        than the data once.
+        """
+        if data.nbytes * (self._size - 1) <= _DIRECT_BYTES or self._size == 2:
             if self._rank == root:
-                self._swap(sequence, {1 - root: data}, {})
+                self._swap(sequence, dict.fromkeys(self._channels, data), {})
             else:
                 self._swap(sequence, {}, {root: data})
             return
