@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from pycobre.comm.tcp import frame
 from pycobre.comm.tcp.call import CALL_BYTES, Call, Operation, mismatch
-from pycobre.comm.tcp.frame import (
+from pycobre.comm.tcp.control import (
+    CONTROL_BYTES,
     Ailment,
     ControlReader,
-    Kind,
     Leave,
-    ProtocolError,
     Query,
-    Seal,
     Status,
     Trouble,
-    body_length,
     encode,
-    header,
 )
+from pycobre.comm.tcp.frame import Kind, ProtocolError, Seal, body_length, header
 from pycobre.comm.tcp.judge import Judge
 from pycobre.comm.tcp.meeting import split_blocks
 from pycobre.comm.tcp.verdict import Verdict, departed, gone, overdue
@@ -108,7 +104,7 @@ def test_a_header_that_is_not_the_expected_one_is_refused(head, words):
         header(Kind.TROUBLE, 2, 0) + b"\0\0",
         encode(Trouble(1, Ailment.ENDED, 1, 4)),
         encode(Trouble(1, Ailment.OVERDUE, 1, 0, float("nan"))),
-        header(Kind.VERDICT, frame.CONTROL_BYTES + 1, 0),
+        header(Kind.VERDICT, CONTROL_BYTES + 1, 0),
     ],
 )
 def test_what_is_no_message_to_a_group_of_four_is_refused(data):

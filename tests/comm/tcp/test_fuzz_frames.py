@@ -7,20 +7,8 @@ import struct
 import tracemalloc
 
 from pycobre.comm.tcp.call import Call, Operation, mismatch
-from pycobre.comm.tcp.frame import (
-    HEADER_BYTES,
-    Ailment,
-    ControlReader,
-    Kind,
-    Leave,
-    ProtocolError,
-    Query,
-    Status,
-    Trouble,
-    body_length,
-    encode,
-    header,
-)
+from pycobre.comm.tcp.control import Ailment, ControlReader, Leave, Query, Status, Trouble, encode
+from pycobre.comm.tcp.frame import HEADER_BYTES, Kind, ProtocolError, body_length, header
 from pycobre.comm.tcp.meeting import split_blocks
 from pycobre.comm.tcp.verdict import departed, gone
 

@@ -22,9 +22,11 @@ from pycobre.comm.heap import HeapRegion
 from pycobre.comm.local import LocalCommunicator
 from pycobre.comm.tcp.call import DTYPE_CODES, Call, Operation
 from pycobre.comm.tcp.config import TcpConfig
+from pycobre.comm.tcp.control import Ailment, Trouble
+from pycobre.comm.tcp.driver import Driver, Interrupted, Overdue
 from pycobre.comm.tcp.exchange import Exchange, fold
-from pycobre.comm.tcp.flow import Channel, Driver, Interrupted, Overdue, PeerFailed
-from pycobre.comm.tcp.frame import Ailment, ProtocolError, Trouble
+from pycobre.comm.tcp.flow import Channel, PeerFailed
+from pycobre.comm.tcp.frame import ProtocolError
 from pycobre.comm.tcp.join import join
 from pycobre.comm.tcp.judge import operation_name
 from pycobre.comm.tcp.link import Joined

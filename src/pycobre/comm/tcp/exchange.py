@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from pycobre._native import shm as native
 from pycobre.comm.base import ReduceOp
-from pycobre.comm.tcp.flow import Channel, Driver, Incoming, Outgoing, Transfer, pieces
+from pycobre.comm.tcp.driver import Driver
+from pycobre.comm.tcp.flow import Channel, Incoming, Outgoing, Transfer, pieces
 
 Array = npt.NDArray[Any]
 

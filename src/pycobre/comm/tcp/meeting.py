@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pycobre.comm.tcp.call import CALL_BYTES, Call, mismatch
-from pycobre.comm.tcp.flow import Channel, Driver, FrameIn, PeerFailed, rest_of_frame
+from pycobre.comm.tcp.driver import Driver
+from pycobre.comm.tcp.flow import Channel, FrameIn, PeerFailed, rest_of_frame
 from pycobre.comm.tcp.frame import HEADER_BYTES, Kind, ProtocolError, header
 from pycobre.comm.tcp.verdict import Verdict
 
