@@ -156,7 +156,7 @@ class TcpCommunicator(Backend):
             return
         if small:
             parts = [np.frombuffer(buffer, dtype, length, at) for buffer, at in places]
-            fold(reduction, parts, target.reshape(-1))
+            fold(reduction, parts, target)
         else:
             self._exchange.reduce(self._sequence, source.reshape(-1), target.reshape(-1), reduction)
 

@@ -27,13 +27,12 @@ def as_bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def fold(op: ReduceOp, parts: Sequence[Array], out: Array) -> None:
+def fold(op: ReduceOp, parts: list[Array], out: Array) -> None:
     """Put the fold of *parts*, in their order, in *out*, which none of them overlaps."""
-    first = parts[: native.MAX_RANKS]
-    native.fold(int(op), list(first), out)
-    step = native.MAX_RANKS - 1
-    for at in range(len(first), len(parts), step):
-        native.fold(int(op), [out.copy(), *parts[at : at + step]], out)
+    most = native.MAX_RANKS
+    native.fold(op, parts if len(parts) <= most else parts[:most], out)
+    for at in range(most, len(parts), most - 1):
+        native.fold(op, [out.copy(), *parts[at : at + most - 1]], out)
 
 
 class Exchange:
