@@ -313,7 +313,8 @@ class TcpCommunicator(Backend):
         if not self._refusal:
             verdict = self._watch.verdict()
             self._refusal = f"this communicator failed before ({verdict.reason}): {verdict.message}"
-            raise CollectiveFailed(operation.name, verdict.reason, verdict.ranks, verdict.message)
+            # Without what led to it here: the words tell what it was, the same on all ranks.
+            raise CollectiveFailed(operation.name, verdict.reason, verdict.ranks, verdict.message) from None
         raise InvalidCommunicator(self._refusal)
 
     def _fail(self, operation: Operation, error: BaseException) -> None:

@@ -124,7 +124,8 @@ class Driver:
             else:
                 self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
                 left = None if self.deadline is None else max(0.0, self.deadline - now)
-                ready = poll.poll(None if left is None else left * 1e3)
+                # Days of patience are none to speak of, and more milliseconds than poll can take.
+                ready = poll.poll(None if left is None or left > 1e6 else left * 1e3)
                 if not ready:
                     raise Overdue(transfer.channel.link.peer)
         if len(ready) == 1 and ready[0][0] == self._wake:
