@@ -92,13 +92,13 @@ def knock(
             doubted = now
         elif now - doubted > _DOUBT_SECS:
             raise InitializationFailed("tcp", failed)
-        if now >= deadline:
-            seen = "; ".join(f"{where}: {why}" for where, why in failures.items()) or "nothing was tried"
+        # Not all at once: the ranks that are refused together would come back together.
+        _sleep(min(pause * random.uniform(0.5, 1), deadline - now), told)
+        if time.monotonic() >= deadline:
+            seen = "; ".join(f"{where}: {why}" for where, why in failures.items())
             raise InitializationFailed(
                 "tcp", f"{whom} could not be reached within {deadline - started:.3g} s ({seen})"
             )
-        # Not all at once: the ranks that are refused together would come back together.
-        _sleep(min(pause * random.uniform(0.5, 1), deadline - now), told)
         pause = min(2 * pause, _LAST_PAUSE_SECS)
 
 
@@ -127,8 +127,10 @@ def _attempt(
             if answer:
                 _send(link, answer)
         assert handshake.link is not None
-    except BaseException:
+    except BaseException as error:
         link.close()
+        if isinstance(error, LinkEnded) and tls is None and not handshake.proved:
+            raise LinkEnded(0, f"{_spelt(error)}, as one does that wants TLS or is overrun") from error
         raise
     return link, handshake.link
 
