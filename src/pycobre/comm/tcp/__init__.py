@@ -18,7 +18,9 @@ join           how a group comes together: everyone with rank 0, then everyone w
 verdict        why a group failed, in words
 call           what a rank calls, to be compared
 frame          what travels on a link; no input or output
-flow           bytes over many links at once, and how a rank waits for them
+control        what ranks tell each other besides collectives; no input or output
+flow           frames on their way over data links, a step at a time
+driver         how a rank waits while bytes go over many links at once
 meeting        every collective's first exchange: all calls and small payloads to all ranks
 exchange       large payloads, directly between the ranks
 judge          what rank 0 concludes from what it hears; no input or output

@@ -22,13 +22,16 @@ from pycobre.comm.heap import HeapRegion
 from pycobre.comm.local import LocalCommunicator
 from pycobre.comm.tcp.call import DTYPE_CODES, Call, Operation
 from pycobre.comm.tcp.config import TcpConfig
+from pycobre.comm.tcp.control import Ailment, Trouble
+from pycobre.comm.tcp.driver import Driver, Interrupted, Overdue
 from pycobre.comm.tcp.exchange import Exchange, fold
-from pycobre.comm.tcp.flow import Channel, Driver, Interrupted, Overdue, PeerFailed
-from pycobre.comm.tcp.frame import Ailment, ProtocolError, Trouble
+from pycobre.comm.tcp.flow import Channel, PeerFailed
+from pycobre.comm.tcp.frame import ProtocolError
 from pycobre.comm.tcp.join import join
 from pycobre.comm.tcp.judge import operation_name
 from pycobre.comm.tcp.link import Joined
-from pycobre.comm.tcp.meeting import Agenda, CallsDiffer, Meeting, small_bytes
+from pycobre.comm.tcp.meeting import Agenda, CallsDiffer, Meeting, Places, small_bytes
+from pycobre.comm.tcp.sockets import listen_at
 from pycobre.comm.tcp.verdict import aborted, departed
 from pycobre.comm.tcp.watch import Watch
 from pycobre.errors import AllocationFailed, CollectiveFailed, InitializationFailed, InvalidCommunicator
@@ -37,9 +40,9 @@ Array = npt.NDArray[Any]
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-_ANSWER_BYTES = 64
-_INVITATION = struct.Struct("<H16s")
-_AGENDAS = 256
+_ANSWER_BYTES = 200  # of what troubles a rank, or what rank 0 offers
+_OFFER = struct.Struct("<H16s")  # where the ranks of a duplicate meet, and its job
+_AGENDAS = 256  # calls that are remembered
 
 
 def _collective(
@@ -87,7 +90,6 @@ class TcpCommunicator(Backend):
     def __init__(self, config: TcpConfig | None = None) -> None:
         found = TcpConfig.from_environment() if config is None else config
         self._config: TcpConfig | None = found
-        self._duplicates = 0
         self._begin(join(found, time.monotonic() + found.join_timeout_secs), found.timeout_secs)
 
     @classmethod
@@ -95,7 +97,6 @@ class TcpCommunicator(Backend):
         """The communicator of a group that has come together in another way; it can't be duplicated."""
         made = cls.__new__(cls)
         made._config = None
-        made._duplicates = 0
         made._begin(joined, timeout_secs)
         return made
 
@@ -155,7 +156,7 @@ class TcpCommunicator(Backend):
             return
         if small:
             parts = [np.frombuffer(buffer, dtype, length, at) for buffer, at in places]
-            fold(reduction, parts, target.reshape(-1))
+            fold(reduction, parts, target)
         else:
             self._exchange.reduce(self._sequence, source.reshape(-1), target.reshape(-1), reduction)
 
@@ -192,12 +193,12 @@ class TcpCommunicator(Backend):
         length, found = check_region(count, dtype)
         operation = Operation.create_shared_region
         call = Call(operation, DTYPE_CODES[found.num], length=length)
-        self._agree(call, b"")  # before any memory is taken
-        region, trouble = None, b""
+        self._agree(call, "")  # before any memory is taken
+        region, trouble = None, ""
         try:
             region = HeapRegion(length, found)
         except AllocationFailed as error:
-            trouble = error.message.encode(errors="replace") or b"no memory"
+            trouble = error.message or "no memory"
         failed = self._agree(call, trouble)
         if failed or region is None:
             raise AllocationFailed(length * found.itemsize, failed)
@@ -214,31 +215,29 @@ class TcpCommunicator(Backend):
         """A second communicator of the same ranks, over connections of its own."""
         if self._config is None:
             raise InitializationFailed("tcp", "a group that was made of links can't be duplicated")
-        call = Call(Operation.duplicate)
+        call, trouble, offer = Call(Operation.duplicate), "", b""
         listener: socket.socket | None = None
         made: TcpCommunicator | None = None
-        trouble, invitation = b"", bytes(_INVITATION.size)
-        self._duplicates += 1
         try:
             if self.rank == 0 and self.size > 1:
                 try:
-                    listener = _listener(self._config.bind_addr or "127.0.0.1", self.size)
-                    invitation = _INVITATION.pack(listener.getsockname()[1], os.urandom(16))
-                except OSError as error:
-                    trouble = (error.strerror or "no socket").encode()
+                    listener = listen_at(self._config.listening_address, 0, 4 * self.size + 64)
+                    offer = _OFFER.pack(listener.getsockname()[1], os.urandom(16))
+                except InitializationFailed as error:
+                    trouble = error.message
             failed = self._agree(call, trouble)
             if not failed:
-                port, job = _INVITATION.unpack(self._offered(call, invitation))
+                port, job = _OFFER.unpack(self._exchanged(call, offer)[0][: _OFFER.size])
                 config = replace(
                     self._config,
                     port=port or self._config.port,
+                    job=job,
                     listener=listener.detach() if listener else None,
-                    job=job.hex(),
                 )
                 try:
                     made = TcpCommunicator(config)
                 except InitializationFailed as error:
-                    trouble = error.message.encode(errors="replace")
+                    trouble = error.message
                 failed = self._agree(call, trouble)
         finally:
             if listener is not None:
@@ -273,7 +272,7 @@ class TcpCommunicator(Backend):
     def _plan(self, key: object, call: Call, payload_bytes: Sequence[int]) -> Agenda:
         if len(self._agendas) >= _AGENDAS:
             self._agendas.clear()
-        agenda = self._agendas[key] = Agenda(call, payload_bytes)
+        agenda = self._agendas[key] = self._meeting.plan(call, payload_bytes)
         return agenda
 
     def _bare(self, operation: Operation) -> Agenda:
@@ -282,7 +281,7 @@ class TcpCommunicator(Backend):
             operation.name, Call(operation), [0] * self.size
         )
 
-    def _meet(self, agenda: Agenda, payload: bytes) -> list[tuple[bytes | bytearray, int]]:
+    def _meet(self, agenda: Agenda, payload: bytes) -> Places:
         """What all ranks brought to the next meeting."""
         self._contributed = True
         self._sequence = sequence = self._sequence + 1
@@ -298,25 +297,24 @@ class TcpCommunicator(Backend):
 
     def _exchanged(self, call: Call, payload: bytes) -> list[bytes]:
         """(R,) The few bytes that each rank brings along with *call*."""
-        agenda = Agenda(call, [_ANSWER_BYTES] * self.size)
-        places = self._meet(agenda, payload[:_ANSWER_BYTES].ljust(_ANSWER_BYTES, b"\0"))
-        return [bytes(buffer[at : at + _ANSWER_BYTES]) for buffer, at in places]
+        length = min(_ANSWER_BYTES, self._small)
+        places = self._meet(
+            self._meeting.plan(call, [length] * self.size), payload[:length].ljust(length, b"\0")
+        )
+        return [bytes(buffer[at : at + length]) for buffer, at in places]
 
-    def _offered(self, call: Call, invitation: bytes) -> bytes:
-        """What rank 0 offers."""
-        return self._exchanged(call, invitation)[0][: len(invitation)]
-
-    def _agree(self, call: Call, trouble: bytes) -> str:
+    def _agree(self, call: Call, trouble: str) -> str:
         """What troubles any rank, the same on all; empty if nothing does."""
-        answers = [answer.rstrip(b"\0") for answer in self._exchanged(call, trouble)]
-        told = [f"rank {rank}: {text.decode(errors='replace')}" for rank, text in enumerate(answers) if text]
-        return "; ".join(told)
+        answers = self._exchanged(call, trouble.encode(errors="replace"))
+        told = enumerate(answer.rstrip(b"\0").decode(errors="replace") for answer in answers)
+        return "; ".join(f"rank {rank}: {text}" for rank, text in told if text)
 
     def _refuse(self, operation: Operation) -> None:
         if not self._refusal:
             verdict = self._watch.verdict()
             self._refusal = f"this communicator failed before ({verdict.reason}): {verdict.message}"
-            raise CollectiveFailed(operation.name, verdict.reason, verdict.ranks, verdict.message)
+            # Without what led to it here: the words tell what it was, the same on all ranks.
+            raise CollectiveFailed(operation.name, verdict.reason, verdict.ranks, verdict.message) from None
         raise InvalidCommunicator(self._refusal)
 
     def _fail(self, operation: Operation, error: BaseException) -> None:
@@ -371,15 +369,3 @@ def _disown_all() -> None:
 
 
 os.register_at_fork(after_in_child=_disown_all)
-
-
-def _listener(address: str, ranks: int) -> socket.socket:
-    family, kind, protocol, _, place = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.bind(place)
-        listener.listen(ranks + 32)
-    except BaseException:
-        listener.close()
-        raise
-    return listener

@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from pycobre._native import shm as native
 from pycobre.comm.base import ReduceOp
-from pycobre.comm.tcp.flow import Channel, Driver, Incoming, Outgoing, Transfer, pieces
+from pycobre.comm.tcp.driver import Driver
+from pycobre.comm.tcp.flow import Channel, Incoming, Outgoing, Transfer, pieces
 
 Array = npt.NDArray[Any]
 
 _SCRATCH_BYTES = 8 << 20
 """Room of a reduction for what comes from the others, however large the arrays are."""
+_DIRECT_BYTES = 1536 << 10
+"""What a root sends by itself; a second step costs about as much as this."""
 
 
 def as_bytes(array: Array) -> memoryview:
@@ -24,13 +27,12 @@ def as_bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def fold(op: ReduceOp, parts: Sequence[Array], out: Array) -> None:
+def fold(op: ReduceOp, parts: list[Array], out: Array) -> None:
     """Put the fold of *parts*, in their order, in *out*, which none of them overlaps."""
-    first = parts[: native.MAX_RANKS]
-    native.fold(int(op), list(first), out)
-    step = native.MAX_RANKS - 1
-    for at in range(len(first), len(parts), step):
-        native.fold(int(op), [out.copy(), *parts[at : at + step]], out)
+    most = native.MAX_RANKS
+    native.fold(op, parts if len(parts) <= most else parts[:most], out)
+    for at in range(most, len(parts), most - 1):
+        native.fold(op, [out.copy(), *parts[at : at + most - 1]], out)
 
 
 class Exchange:
@@ -82,10 +84,14 @@ class Exchange:
             self.gather(sequence, folded, [target[share] for share in shares])
 
     def spread(self, sequence: int, data: Array, root: int) -> None:
-        """Give *data* of the root to all; of three ranks or more each passes a share of it on."""
-        if self._size == 2:
+        """Give *data* of the root to all.
+
+        Of more than a little the root sends each rank a share, which that passes on: no rank then sends more
+        than the data once.
+        """
+        if data.nbytes * (self._size - 1) <= _DIRECT_BYTES or self._size == 2:
             if self._rank == root:
-                self._swap(sequence, {1 - root: data}, {})
+                self._swap(sequence, dict.fromkeys(self._channels, data), {})
             else:
                 self._swap(sequence, {}, {root: data})
             return
@@ -108,4 +114,5 @@ class Exchange:
             if peer != self._rank and data.size:
                 channel = self._channels[peer]
                 transfers.append(Outgoing(channel, pieces(channel, sequence, as_bytes(data))))
-        self._driver.run(transfers)
+        if transfers:
+            self._driver.run(transfers)

@@ -1,11 +1,9 @@
-"""Bytes in both directions over many links at once, and how a rank waits for them."""
+"""Frames on their way over data links, each a step at a time, never waiting."""
 
 from __future__ import annotations
 
-import os
 import select
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 from pycobre.comm.tcp.frame import (
     HEADER_BYTES,
@@ -19,23 +17,7 @@ from pycobre.comm.tcp.frame import (
 )
 from pycobre.comm.tcp.link import Link, LinkEnded
 
-_YIELD_SECS = 50e-6  # a rank that is nearly here costs less than going to sleep and being woken
-_LEAST_YIELD_SECS = 4e-6
-_LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _EMPTY = memoryview(b"")
-_give_way = getattr(os, "sched_yield", lambda: time.sleep(0))  # not every system has it
-
-
-class Overdue(Exception):
-    """The limit of one collective has passed, in a wait for *peer* among others."""
-
-    def __init__(self, peer: int) -> None:
-        self.peer = peer
-        super().__init__(f"rank {peer}")
-
-
-class Interrupted(Exception):
-    """The group has failed, as the wake descriptor tells."""
 
 
 class PeerFailed(Exception):
@@ -257,118 +239,4 @@ class FrameIn:
 
 
 Transfer = Outgoing | Incoming | FrameIn
-
-
-class Driver:
-    """Moves transfers until they are done: tries, gives way for a moment, then sleeps.
-
-    Parameters
-    ----------
-    wake
-        A descriptor that is readable once the group has failed.
-    concerned
-        Whether it then failed in this collective, and not only for those that come after.
-
-    Attributes
-    ----------
-    deadline
-        When the collective is overdue, on the monotonic clock; ``None`` for never.
-    """
-
-    def __init__(self, wake: int, concerned: Callable[[], bool]) -> None:
-        self._wake = wake
-        self._concerned = concerned
-        self._yield_secs = _YIELD_SECS
-        self.deadline: float | None = None
-
-    def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
-        """What to wait with until one of *transfers* can go on, or the group has failed."""
-        poll = select.poll()
-        poll.register(self._wake, select.POLLIN)
-        events: dict[int, int] = {}
-        for transfer in transfers:
-            descriptor = transfer.channel.link.fileno()
-            events[descriptor] = events.get(descriptor, 0) | transfer.events
-        for descriptor, wanted in events.items():
-            poll.register(descriptor, wanted)
-        return poll
-
-    def run(self, transfers: Iterable[Transfer]) -> None:
-        """Return when all *transfers* are done.
-
-        Raises
-        ------
-        PeerFailed
-            A link ended or brought nonsense.
-        Overdue
-            :attr:`deadline` has passed.
-        Interrupted
-            The group has failed.
-        """
-        pending = [transfer for transfer in transfers if not transfer.done]
-        poll = self.poll_for(pending)
-        while pending:
-            moved = False
-            for transfer in pending:
-                moved |= step(transfer)
-            before = len(pending)
-            pending = [transfer for transfer in pending if not transfer.done]
-            if len(pending) < before:
-                poll = self.poll_for(pending)
-            elif not moved:
-                self.wait(poll, pending[0])
-
-    def receive(self, frame: FrameIn, poll: select.poll) -> None:
-        """Return when *frame* is here; *poll* is what to wait with for it.
-
-        Raises
-        ------
-        PeerFailed, Overdue, Interrupted
-            As in :meth:`run`.
-        """
-        link = frame.channel.link
-        while not frame.done:
-            # To look first costs less than an attempt in vain: that is an exception.
-            if not link.buffered:
-                self.wait(poll, frame)
-            step(frame)
-
-    def wait(self, poll: select.poll, transfer: Transfer) -> None:
-        """Return when *poll* finds something to do; *transfer* is one of those that it waits for."""
-        ready = poll.poll(0)
-        if not ready:
-            now = time.monotonic()
-            give_up = now + self._yield_secs
-            while now < give_up:
-                _give_way()
-                ready = poll.poll(0)
-                if ready:
-                    self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
-                    break
-                now = time.monotonic()
-            else:
-                self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
-                left = None if self.deadline is None else max(0.0, self.deadline - now)
-                ready = poll.poll(None if left is None else left * 1e3)
-                if not ready:
-                    raise Overdue(transfer.channel.link.peer)
-        if len(ready) == 1 and ready[0][0] == self._wake:
-            self._stay(poll)
-
-    def _stay(self, poll: select.poll) -> None:
-        """Return if it is worth going on although the group has failed."""
-        if not self._concerned():
-            poll.unregister(self._wake)
-            ready = poll.poll(_LAST_BYTES_SECS * 1e3)
-            poll.register(self._wake, select.POLLIN)
-            if ready:
-                return
-        raise Interrupted
-
-
-def step(transfer: Transfer) -> bool:
-    """Whether *transfer* moved just now."""
-    try:
-        return transfer.step()
-    except (LinkEnded, ProtocolError) as error:
-        raise PeerFailed(transfer.channel.link.peer, error) from error
+"""What a driver moves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from pycobre.comm.tcp.call import Operation
-from pycobre.comm.tcp.frame import Ailment, Status, Trouble
+from pycobre.comm.tcp.control import Ailment, Status, Trouble
 from pycobre.comm.tcp.verdict import Verdict, cut_off, departed, overdue
 
 PATIENCE_SECS = 0.3

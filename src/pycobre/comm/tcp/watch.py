@@ -15,18 +15,17 @@ import time
 from collections import deque
 from pathlib import Path
 
-from pycobre.comm.tcp.frame import (
+from pycobre.comm.tcp.control import (
     Ailment,
     Control,
     ControlReader,
     Leave,
-    ProtocolError,
     Query,
-    Seal,
     Status,
     Trouble,
     encode,
 )
+from pycobre.comm.tcp.frame import ProtocolError, Seal
 from pycobre.comm.tcp.judge import Judge, operation_name
 from pycobre.comm.tcp.link import Joined, Link, LinkEnded
 from pycobre.comm.tcp.verdict import Verdict, aborted, cut_off, departed, gone, overdue
@@ -257,7 +256,7 @@ class Watch:
             case Leave():
                 self._wires[peer].left = True
                 if message.ended:
-                    self._conclude(gone([peer]))
+                    self._conclude(gone([peer], message.sequence + 1))
                 elif self._rank == 0:
                     self._conclude(self._judge.leaves(peer, message.sequence))
                 else:

@@ -1,0 +1,151 @@
+"""How a rank waits while bytes go in both directions over many links at once."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Iterable
+
+from pycobre.comm.tcp.flow import FrameIn, PeerFailed, Transfer
+from pycobre.comm.tcp.frame import ProtocolError
+from pycobre.comm.tcp.link import LinkEnded
+
+_YIELD_SECS = 50e-6  # a rank that is nearly here costs less than going to sleep and being woken
+_LEAST_YIELD_SECS = 4e-6
+_LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
+_BOTH = select.POLLIN | select.POLLOUT
+_give_way = getattr(os, "sched_yield", lambda: time.sleep(0))  # not every system has it
+
+
+class Overdue(Exception):
+    """The limit of one collective has passed, in a wait for *peer* among others."""
+
+    def __init__(self, peer: int) -> None:
+        self.peer = peer
+        super().__init__(f"rank {peer}")
+
+
+class Interrupted(Exception):
+    """The group has failed, as the wake descriptor tells."""
+
+
+class Driver:
+    """Moves transfers until they are done: tries, gives way for a moment, then sleeps.
+
+    Parameters
+    ----------
+    wake
+        A descriptor that is readable once the group has failed.
+    concerned
+        Whether it then failed in this collective, and not only for those that come after.
+
+    Attributes
+    ----------
+    deadline
+        When the collective is overdue, on the monotonic clock; ``None`` for never.
+    """
+
+    def __init__(self, wake: int, concerned: Callable[[], bool]) -> None:
+        self._wake = wake
+        self._concerned = concerned
+        self._yield_secs = _YIELD_SECS
+        self.deadline: float | None = None
+
+    def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
+        """What to wait with until one of *transfers* can go on, or the group has failed."""
+        poll = select.poll()
+        poll.register(self._wake, select.POLLIN)
+        events: dict[int, int] = {}
+        for transfer in transfers:
+            descriptor = transfer.channel.link.fileno()
+            events[descriptor] = events.get(descriptor, 0) | transfer.events
+        for descriptor, wanted in events.items():
+            poll.register(descriptor, wanted)
+        return poll
+
+    def run(self, transfers: Iterable[Transfer]) -> None:
+        """Return when all *transfers* are done.
+
+        Raises
+        ------
+        PeerFailed
+            A link ended or brought nonsense.
+        Overdue
+            :attr:`deadline` has passed.
+        Interrupted
+            The group has failed.
+        """
+        pending = list(transfers)
+        for transfer in pending:
+            if not transfer.done:
+                step(transfer)
+        count = -1
+        while pending := [transfer for transfer in pending if not transfer.done]:
+            if len(pending) != count:
+                poll, count = self.poll_for(pending), len(pending)
+            if any(transfer.channel.link.buffered for transfer in pending):
+                ready = None
+            else:
+                ready = dict(self.wait(poll, pending[0]))
+            for transfer in pending:
+                # An end or an error counts as both: the attempt then says what it is.
+                if ready is None or ready.get(transfer.channel.link.fileno(), 0) & ~(_BOTH ^ transfer.events):
+                    step(transfer)
+
+    def receive(self, frame: FrameIn, poll: select.poll) -> None:
+        """Return when *frame* is here; *poll* is what to wait with for it.
+
+        Raises
+        ------
+        PeerFailed, Overdue, Interrupted
+            As in :meth:`run`.
+        """
+        link = frame.channel.link
+        while not frame.done:
+            # To look first costs less than an attempt in vain: that is an exception.
+            if not link.buffered:
+                self.wait(poll, frame)
+            step(frame)
+
+    def wait(self, poll: select.poll, transfer: Transfer) -> list[tuple[int, int]]:
+        """What *poll* finds ready, sooner or later; *transfer* is one of those that it waits for."""
+        ready = poll.poll(0)
+        if not ready:
+            now = time.monotonic()
+            give_up = now + self._yield_secs
+            while now < give_up:
+                _give_way()
+                ready = poll.poll(0)
+                if ready:
+                    self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
+                    break
+                now = time.monotonic()
+            else:
+                self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
+                left = None if self.deadline is None else max(0.0, self.deadline - now)
+                # Days of patience are none to speak of, and more milliseconds than poll can take.
+                ready = poll.poll(None if left is None or left > 1e6 else left * 1e3)
+                if not ready:
+                    raise Overdue(transfer.channel.link.peer)
+        if len(ready) == 1 and ready[0][0] == self._wake:
+            return self._last_bytes(poll)
+        return ready
+
+    def _last_bytes(self, poll: select.poll) -> list[tuple[int, int]]:
+        """What becomes ready although the group has failed."""
+        if not self._concerned():
+            poll.unregister(self._wake)
+            ready = poll.poll(_LAST_BYTES_SECS * 1e3)
+            poll.register(self._wake, select.POLLIN)
+            if ready:
+                return ready
+        raise Interrupted
+
+
+def step(transfer: Transfer) -> bool:
+    """Whether *transfer* moved just now."""
+    try:
+        return transfer.step()
+    except (LinkEnded, ProtocolError) as error:
+        raise PeerFailed(transfer.channel.link.peer, error) from error
