@@ -49,8 +49,20 @@ PEERS = (
         "Open MPI tcp",
         "mpi4py",
         "openmpi",
-        ("--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self")
-        + ("--mca", "btl_tcp_if_include", "lo"),
+        tuple(
+            [
+                "--oversubscribe",
+                "--mca",
+                "pml",
+                "ob1",
+                "--mca",
+                "btl",
+                "tcp,self",
+                "--mca",
+                "btl_tcp_if_include",
+                "lo",
+            ]
+        ),
     ),
     Contender("gloo", "gloo", "gloo", None, {"GLOO_SOCKET_IFNAME": "lo"}),
 )
