@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "shm_fold.hpp"
+#include "shm_layout.hpp"
 
 namespace shm {
 
@@ -62,6 +63,63 @@ inline bool naturals(PyObject *object, int size, uint64_t *values) {
         if (!natural(tuple ? PyTuple_GET_ITEM(object, i) : PyList_GET_ITEM(object, i), values[i]))
             return false;
     return true;
+}
+
+// The arguments of each collective: *ok* if they are plainly right, else Python's checks have the word.
+struct AllreduceArguments {
+    explicit AllreduceArguments(PyObject *const *args) : send(args[0], false), recv(args[1], true) {
+        ok = send.ok && recv.ok && send.dtype == recv.dtype && send.bytes() == recv.bytes() &&
+             natural(args[2], op) && op <= 2 && fold_for(send.dtype, static_cast<Reduction>(op)) &&
+             (send.data() == recv.data() || !send.overlaps(recv));
+    }
+    Plain send, recv;
+    uint64_t op = 0;
+    bool ok;
+};
+
+struct BroadcastArguments {
+    BroadcastArguments(PyObject *const *args, int size) : buffer(args[0], true) {
+        ok = buffer.ok && natural(args[1], root) && root < static_cast<uint64_t>(size);
+    }
+    Plain buffer;
+    uint64_t root = 0;
+    bool ok;
+};
+
+struct AllgathervArguments {
+    AllgathervArguments(PyObject *const *args, int rank, int size, bool vetted)
+        : send(args[0], false), recv(args[1], true) {
+        ok = send.ok && recv.ok && send.dtype == recv.dtype && naturals(args[2], size, counts) &&
+             naturals(args[3], size, displs) && counts[rank] == send.count() && fit(size, vetted);
+        if (!ok) return;
+        const uint8_t *place = recv.data() + displs[rank] * dtype_bytes(send.dtype);
+        ok = send.data() == place || !send.overlaps(recv);
+    }
+    Plain send, recv;
+    uint64_t counts[kMaxRanks], displs[kMaxRanks];
+    bool ok;
+
+  private:
+    bool fit(int size, bool vetted) const {
+        const uint64_t room = recv.count();
+        uint64_t free_from = 0;
+        for (int rank = 0; rank < size; ++rank) {
+            if (counts[rank] > room || displs[rank] > room - counts[rank]) return false;
+            if (!vetted && counts[rank] && displs[rank] < free_from) return false;  // perhaps only unordered
+            if (counts[rank]) free_from = displs[rank] + counts[rank];
+        }
+        return true;
+    }
+};
+
+// What Python's `_checked_<name>` makes of a call whose arguments are not plainly right.
+inline PyObject *checked(const char *name, PyObject *self, PyObject *const *args, Py_ssize_t count,
+                         PyObject *keywords) {
+    PyObject *method = PyObject_GetAttrString(self, name);
+    if (!method) return nullptr;
+    PyObject *result = PyObject_Vectorcall(method, args, static_cast<size_t>(count), keywords);
+    Py_DECREF(method);
+    return result;
 }
 
 }  // namespace shm

@@ -102,6 +102,7 @@ void send_whole(int descriptor, nb::bytes data) {
 void bind_shm(nb::module_ &m) {
     nb::module_ sub = m.def_submodule("shm", "Collectives over shared memory.");
     sub.attr("Group") = nb::steal(shm::make_group_type());
+    sub.attr("Alone") = nb::steal(shm::make_alone_type());
     sub.attr("MAX_RANKS") = shm::kMaxRanks;
     sub.attr("INLINE_BYTES") = shm::kInline;
     sub.attr("KIND_REGION") = static_cast<int>(shm::Kind::region);

@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kStream =
     4 << 20;  // results of this size are not read again soon: keep them out of the cache
 constexpr size_t kLeastPiece = 32 << 10;
+constexpr size_t kEveryonesPiece = 64 << 10;  // where all rings fill at once, they should stay in the caches
 constexpr size_t kFoldAlone =
     256 << 10;  // more bytes than this to fold, over all ranks, are worth sharing out
 
@@ -38,9 +39,9 @@ void copy(uint8_t *to, const uint8_t *from, size_t bytes, size_t message = 0) {
 struct Cut {
     size_t piece;
     uint32_t count;
-    Cut(size_t bytes, bool crowded) {
+    Cut(size_t bytes, bool crowded, size_t most = kPiece) {
         // Copying in and out overlap if there are several; ranks that share processors pay for every one.
-        const size_t wanted = std::min(kPiece, std::max(bytes / (crowded ? 4 : 8), kLeastPiece));
+        const size_t wanted = std::min(most, std::max(bytes / (crowded ? 4 : 8), kLeastPiece));
         const size_t pieces = (bytes + wanted - 1) / wanted;
         piece = ((bytes + pieces - 1) / pieces + 63) / 64 * 64;
         count = static_cast<uint32_t>((bytes + piece - 1) / piece);
@@ -177,7 +178,7 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
     }
     if (!turn.meet(call)) return false;
     turn.release_gil();
-    const Cut cut(most, group.crowded);
+    const Cut cut(most, group.crowded, kEveryonesPiece);
     return stream(
         turn, cut.count, true,
         [&](uint32_t index, uint8_t *ring) {

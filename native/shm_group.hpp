@@ -22,6 +22,7 @@ struct Group {
     bool abort_found = false;
     uint64_t timeout_ns = 0;  // limit of one collective; 0 is none
     uint64_t yield_ns = 0;    // how long the next wait yields before it sleeps: adapts to what pays
+    unsigned holds = 0;       // long waits yet to come that keep the GIL, since getting it back took long
     unsigned forks = 0;       // forks before this group was joined: a child must not act as this rank
     int pidfds[kMaxRanks];
 
@@ -104,8 +105,7 @@ class Turn {
         if (!saved_) saved_ = PyEval_SaveThread();
     }
     void hold_gil() {
-        if (saved_) restore_thread(saved_);
-        saved_ = nullptr;
+        if (saved_) take_gil_back();
     }
 
     // All return false when the group has failed or a signal handler raised; nothing may be read then.
@@ -130,6 +130,8 @@ class Turn {
 
   private:
     bool wait_longer(int rank, Word &word, size_t offset, uint32_t target);
+    void take_gil_back();
+    bool beside(int rank, size_t offset, uint32_t target) const;
     bool look_around(int rank, size_t offset, uint32_t target);
 
     PyThreadState *saved_ = nullptr;

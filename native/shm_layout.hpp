@@ -8,9 +8,9 @@
 namespace shm {
 
 constexpr uint64_t kMagic = 0x31676572626f6370;  // "pcobreg1" as it lies in memory
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr int kMaxRanks = 256;
-constexpr size_t kInline = 48;        // bytes that travel in the same cache line as the flag
+constexpr size_t kInline = 40;        // bytes that travel in the same cache line as the flag
 constexpr size_t kEager = 128 << 10;  // bytes that travel in one piece
 constexpr size_t kPiece = 256 << 10;  // larger messages go in pieces of at most this size
 constexpr uint32_t kDepth = 4;        // pieces in flight; must exceed the depth of the longest pipeline (3)
@@ -41,6 +41,8 @@ static_assert(sizeof(Call) == 8, "compared as one 64-bit number");
 struct alignas(128) Slot {
     Word posted;
     Call call;
+    std::atomic<int32_t> processor;  // that the rank was on when it posted
+    uint32_t unused;
     uint8_t payload[kInline];  // the first cache line ends here
     uint64_t length;           // the second one is read only to explain a mismatch
     uint64_t counts[kShownCounts];

@@ -10,16 +10,9 @@
 #include "shm_arguments.hpp"
 #include "shm_collect.hpp"
 #include "shm_join.hpp"
+#include "shm_use.hpp"
 
 namespace shm {
-
-namespace {
-
-struct GroupObject {
-    PyObject_HEAD Group group;
-};
-
-Group &group_of(PyObject *self) { return reinterpret_cast<GroupObject *>(self)->group; }
 
 bool usable(Group &group, Kind kind) {
     if (!group.header) return raise_error("InvalidCommunicator", "this communicator is closed"), false;
@@ -35,91 +28,50 @@ bool usable(Group &group, Kind kind) {
     return true;
 }
 
-// One collective call: holds the communicator while it lives.
-class Use {
-  public:
-    Use(PyObject *self, Kind kind) : group(group_of(self)), kind(kind), ok(usable(group, kind)) {
-        if (ok) group.busy = true;
-    }
-    ~Use() {
-        if (ok) group.busy = false;
-    }
-    // None, or the group's failure unless a signal's handler has raised its own error.
-    PyObject *finish(bool done) {
-        if (done) Py_RETURN_NONE;
-        return PyErr_Occurred() ? nullptr : raise_verdict(group, kind);
-    }
-    Group &group;
-    const Kind kind;
-    const bool ok;
-};
-
-PyObject *checked(const char *name, PyObject *self, PyObject *const *args, Py_ssize_t count,
-                  PyObject *keywords) {
-    PyObject *method = PyObject_GetAttrString(self, name);
-    if (!method) return nullptr;
-    PyObject *result = PyObject_Vectorcall(method, args, static_cast<size_t>(count), keywords);
-    Py_DECREF(method);
-    return result;
-}
+namespace {
 
 enum class Answer { done, failed, unclear };
 
 Answer try_allreduce(Use &use, PyObject *const *args, bool) {
-    Plain send(args[0], false), recv(args[1], true);
-    uint64_t op;
-    if (!send.ok || !recv.ok || send.dtype != recv.dtype || send.bytes() != recv.bytes() ||
-        !natural(args[2], op) || op > 2 || !fold_for(send.dtype, static_cast<Reduction>(op)) ||
-        (send.data() != recv.data() && send.overlaps(recv)))
-        return Answer::unclear;
+    const AllreduceArguments given(args);
+    if (!given.ok) return Answer::unclear;
     Turn turn(use.group, use.kind);
-    const uint64_t length = send.count();
+    const uint64_t length = given.send.count();
     turn.slot(use.group.rank).length = length;
-    const Call call{use.kind, send.dtype, static_cast<uint16_t>(op), digest(&length, 1)};
-    return allreduce(turn, call, send.data(), recv.data(), length) ? Answer::done : Answer::failed;
+    const Call call{use.kind, given.send.dtype, static_cast<uint16_t>(given.op), digest(&length, 1)};
+    return allreduce(turn, call, given.send.data(), given.recv.data(), length) ? Answer::done
+                                                                               : Answer::failed;
 }
 
 Answer try_broadcast(Use &use, PyObject *const *args, bool) {
-    Plain buffer(args[0], true);
-    uint64_t root;
-    if (!buffer.ok || !natural(args[1], root) || root >= static_cast<uint64_t>(use.group.size))
-        return Answer::unclear;
+    const BroadcastArguments given(args, use.group.size);
+    if (!given.ok) return Answer::unclear;
     Turn turn(use.group, use.kind);
-    const uint64_t length = buffer.count();
+    const uint64_t length = given.buffer.count();
     turn.slot(use.group.rank).length = length;
-    const Call call{use.kind, buffer.dtype, static_cast<uint16_t>(root), digest(&length, 1)};
-    return broadcast(turn, call, buffer.data(), buffer.bytes(), static_cast<int>(root)) ? Answer::done
-                                                                                        : Answer::failed;
+    const Call call{use.kind, given.buffer.dtype, static_cast<uint16_t>(given.root), digest(&length, 1)};
+    return broadcast(turn, call, given.buffer.data(), given.buffer.bytes(), static_cast<int>(given.root))
+               ? Answer::done
+               : Answer::failed;
 }
 
 Answer try_allgatherv(Use &use, PyObject *const *args, bool vetted) {
     const int size = use.group.size, me = use.group.rank;
-    Plain send(args[0], false), recv(args[1], true);
-    uint64_t counts[kMaxRanks], displs[kMaxRanks];
-    if (!send.ok || !recv.ok || send.dtype != recv.dtype || !naturals(args[2], size, counts) ||
-        !naturals(args[3], size, displs) || counts[me] != send.count())
-        return Answer::unclear;
-    const uint64_t room = recv.count();
-    uint64_t free_from = 0;
-    for (int rank = 0; rank < size; ++rank) {
-        if (counts[rank] > room || displs[rank] > room - counts[rank]) return Answer::unclear;
-        if (!vetted && counts[rank] && displs[rank] < free_from)
-            return Answer::unclear;  // perhaps only out of order
-        if (counts[rank]) free_from = displs[rank] + counts[rank];
-    }
-    const size_t item = dtype_bytes(send.dtype);
-    if (send.data() != recv.data() + displs[me] * item && send.overlaps(recv)) return Answer::unclear;
+    const AllgathervArguments given(args, me, size, vetted);
+    if (!given.ok) return Answer::unclear;
+    const size_t item = dtype_bytes(given.send.dtype);
     Turn turn(use.group, use.kind);
     Slot &slot = turn.slot(me);
     size_t byte_counts[kMaxRanks], byte_displs[kMaxRanks];
     for (int rank = 0; rank < size; ++rank) {
-        if (rank < kShownCounts) slot.counts[rank] = counts[rank];
-        byte_counts[rank] = counts[rank] * item;
-        byte_displs[rank] = displs[rank] * item;
+        if (rank < kShownCounts) slot.counts[rank] = given.counts[rank];
+        byte_counts[rank] = given.counts[rank] * item;
+        byte_displs[rank] = given.displs[rank] * item;
     }
-    const Call call{use.kind, send.dtype, 0, digest(counts, static_cast<size_t>(size))};
-    return allgatherv(turn, call, send.data(), recv.data(), byte_counts, byte_displs) ? Answer::done
-                                                                                      : Answer::failed;
+    const Call call{use.kind, given.send.dtype, 0, digest(given.counts, static_cast<size_t>(size))};
+    return allgatherv(turn, call, given.send.data(), given.recv.data(), byte_counts, byte_displs)
+               ? Answer::done
+               : Answer::failed;
 }
 
 using Try = Answer (*)(Use &, PyObject *const *, bool);
@@ -263,6 +215,7 @@ constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
 PyMethodDef methods[] = {{"allgatherv", FAST(allgatherv_), kFast, nullptr},
                          {"allreduce", FAST(allreduce_), kFast, nullptr},
                          {"broadcast", FAST(broadcast_), kFast, nullptr},
+                         {"prepare_allreduce", FAST(prepare_allreduce), kFast, nullptr},
                          {"barrier", meet_only<Kind::barrier>, METH_NOARGS, nullptr},
                          {"abort", abort_, METH_O, nullptr},
                          {"close", close_, METH_NOARGS, nullptr},
@@ -292,7 +245,7 @@ PyObject *make_group_type() {
     PyObject *numpy = PyImport_ImportModule("numpy");
     ndarray = numpy ? reinterpret_cast<PyTypeObject *>(PyObject_GetAttrString(numpy, "ndarray")) : nullptr;
     Py_XDECREF(numpy);
-    return ndarray ? PyType_FromSpec(&spec) : nullptr;
+    return ndarray && make_prepared_type() ? PyType_FromSpec(&spec) : nullptr;
 }
 
 }  // namespace shm

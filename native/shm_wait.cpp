@@ -16,9 +16,13 @@
 namespace shm {
 
 namespace {
-constexpr uint64_t kHoldGil = 2'000;  // letting go of the GIL costs more than a rank that is nearly here
-constexpr uint64_t kPause = 10'000;   // busy, as long as every rank has a processor of its own
-constexpr uint64_t kYield = 50'000;   // then give way: a sibling on this processor may be the one to come
+constexpr uint64_t kHoldGil = 20'000;     // letting go of the GIL costs more than a rank that is nearly here
+constexpr uint64_t kConvoy = 1'000'000;   // whoever waits longer to get it back has a busy thread beside it
+constexpr uint64_t kHoldLong = 6'000'000; // over the switch interval, so that the other rank gets its turn
+constexpr unsigned kHolds = 100;          // then see whether that thread still is there
+constexpr uint64_t kPause = 10'000;       // busy, while the awaited rank has a processor of its own
+constexpr uint64_t kPauseCrowded = 1'000; // about a change of tasks on the other processor
+constexpr uint64_t kYield = 50'000;       // give way: a sibling on this processor may be the one to come
 constexpr uint64_t kLeastYield = 4'000;
 constexpr uint64_t kSlice = 50'000'000;  // then sleep, and look around this often
 }  // namespace
@@ -47,30 +51,57 @@ void restore_thread(PyThreadState *state) {
     }
 }
 
+void Turn::take_gil_back() {
+    const uint64_t start = now_ns();
+    restore_thread(saved_);
+    saved_ = nullptr;
+    group.holds = now_ns() - start > kConvoy ? kHolds : 0;
+}
+
+// Whether a rank that is waited for was last seen on this processor: then it needs it, and spinning is waste.
+bool Turn::beside(int rank, size_t offset, uint32_t target) const {
+    const int here = sched_getcpu();
+    const auto shares = [&](int other) {
+        return group.block(other).slot[(group.turn + 1) & 1].processor.load(std::memory_order_relaxed) == here;
+    };
+    if (offset >= kWritten) return shares(rank);
+    for (int other = rank; other < group.size; ++other)  // a meeting waits for all that follow, too
+        if (other != group.rank && shares(other) &&
+            !reached(group.word(other, offset).value.load(std::memory_order_acquire), target))
+            return true;
+    return false;
+}
+
 bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
     const auto here = [&] { return reached(word.value.load(std::memory_order_acquire), target); };
     const uint64_t start = now_ns();
     if (!started_) started_ = looked_ = start;
 
-    if (!group.crowded) {
-        for (uint64_t spent = 0; spent < kPause; spent = now_ns() - start) {
+    const bool long_hold = group.holds && !saved_;
+    const uint64_t hold = long_hold ? kHoldLong : kHoldGil;
+    const uint64_t patience = long_hold ? kHoldLong : kPause + group.yield_ns;
+    uint64_t since = start, now = start;  // the last yield
+    while (now - start < patience) {
+        if (now - since < (group.crowded ? kPauseCrowded : kPause) && !beside(rank, offset, target)) {
             for (int i = 0; i < 16; ++i) {
                 if (here()) return true;
                 _mm_pause();
             }
-            if (spent > kHoldGil) release_gil();
+        } else {
+            sched_yield();
+            if (here()) {
+                if (long_hold && now - start > kHoldGil) --group.holds;
+                const uint64_t most = group.crowded ? 2 * kYield : kYield;
+                group.yield_ns = std::min(most, group.yield_ns + group.yield_ns / 4);
+                return true;
+            }
+            if (group.crowded) since = now_ns();
         }
+        now = now_ns();
+        if (now - start > hold) release_gil();
     }
     release_gil();
-
-    const uint64_t most = group.crowded ? 2 * kYield : kYield;
-    for (const uint64_t until = now_ns() + group.yield_ns; now_ns() < until; sched_yield()) {
-        if (here()) {
-            group.yield_ns = std::min(most, group.yield_ns + group.yield_ns / 4);
-            return true;
-        }
-    }
-    group.yield_ns = std::max(kLeastYield, group.yield_ns / 2);  // it did not pay this time
+    if (!long_hold) group.yield_ns = std::max(kLeastYield, group.yield_ns / 2);  // it did not pay this time
 
     while (!here()) {
         if (group.failed()) return false;
@@ -111,6 +142,7 @@ bool Turn::look_around(int rank, size_t offset, uint32_t target) {
 bool Turn::meet(const Call &call) {
     Slot &mine = slot(group.rank);
     mine.call = call;
+    mine.processor.store(sched_getcpu(), std::memory_order_relaxed);
     const uint32_t turn = ++group.turn;
     publish(mine.posted, turn);
     const size_t offset = slot_offset(turn);

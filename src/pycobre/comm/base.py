@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, IntEnum
 from types import TracebackType
 from typing import Any, Self
@@ -101,6 +101,25 @@ class Communicator(ABC):
         CollectiveFailed
             A rank is lost, stopped or late, or calls something else.
         """
+
+    def prepare_allreduce(
+        self, send: npt.NDArray[Any], recv: npt.NDArray[Any], op: ReduceOp
+    ) -> Callable[[], None]:
+        """A function that is ``allreduce(send, recv, op)`` on these very arrays, for loops that repeat it.
+
+        Not collective: only calling what comes back is, and that may meet an ordinary allreduce of another
+        rank. A backend may look at the arrays now and not again, so their memory must stay in place.
+
+        Raises
+        ------
+        InvalidBufferSize
+            What :meth:`allreduce` would complain of, here or when the function is called.
+        """
+
+        def prepared_allreduce() -> None:
+            self.allreduce(send, recv, op)
+
+        return prepared_allreduce
 
     @abstractmethod
     def broadcast(self, buf: npt.NDArray[Any], root: int) -> None:

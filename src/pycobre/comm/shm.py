@@ -237,6 +237,12 @@ class ShmCommunicator(native.Group, Backend):
     def _checked_allreduce(self, send: npt.NDArray[Any], recv: npt.NDArray[Any], op: ReduceOp) -> None:
         self._plain_allreduce(*check_allreduce(send, recv, op))
 
+    def _checked_prepare_allreduce(
+        self, send: npt.NDArray[Any], recv: npt.NDArray[Any], op: ReduceOp
+    ) -> Callable[[], None]:
+        check_allreduce(send, recv, op)
+        return Backend.prepare_allreduce(self, send, recv, op)
+
     def _checked_broadcast(self, buf: npt.NDArray[Any], root: int) -> None:
         self._plain_broadcast(*check_broadcast(buf, root, self.size))
 

@@ -132,3 +132,21 @@ def allreduce_works_in_place(comm: Communicator) -> None:
         expected = folded(np.stack([pattern(rank, length) for rank in range(comm.size)]), ReduceOp.SUM)
         comm.allreduce(mine, mine, ReduceOp.SUM)
         assert_same_bits(mine, expected)
+
+
+@promise
+def a_prepared_allreduce_is_an_allreduce(comm: Communicator) -> None:
+    """Called again it takes what the arrays hold by then, and it may meet an ordinary allreduce."""
+    for length in (0, 4, 50_000):
+        for step in (1, 2):
+            send = np.zeros(length * step)[::step]  # what is only read may have any strides
+            recv = np.zeros(length)
+            prepared = comm.prepare_allreduce(send, recv, ReduceOp.SUM)
+            for turn in range(3):
+                send[:] = pattern(comm.rank + turn, length)
+                if comm.rank == turn % comm.size:
+                    comm.allreduce(send, recv, ReduceOp.SUM)
+                else:
+                    prepared()
+                parts = [pattern(rank + turn, length) for rank in range(comm.size)]
+                assert_same_bits(recv, folded(np.stack(parts), ReduceOp.SUM))
