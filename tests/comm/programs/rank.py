@@ -1,0 +1,30 @@
+"""One rank of a campaign: ``python rank.py SEED FIRST LAST BATCH`` tells a digest a batch, or with a BATCH of
+0 a digest a step."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+
+from comm.programs.steps import program
+from pycobre.comm import create_communicator, launcher_pipe
+
+
+def main(seed: int, first: int, last: int, batch: int) -> None:
+    pipe = launcher_pipe()
+    assert pipe is not None
+    with create_communicator() as comm:
+        for begin in range(first, last, batch or 1):
+            digest = hashlib.blake2b()
+            for number in range(begin, min(last, begin + (batch or 1))):
+                for place, step in enumerate(program(seed, number, comm.size)):
+                    found = step.run(comm)
+                    digest.update(found)
+                    if not batch:
+                        pipe.send(f"{number} {place} {hashlib.blake2b(found).hexdigest()}".encode())
+            if batch:
+                pipe.send(f"{begin} {digest.hexdigest()}".encode())
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
