@@ -29,7 +29,7 @@ CELLS = [
 
 
 def outcomes(cells: list[Cell]) -> dict[str, dict[str, Any]]:
-    lines = in_a_box("1m", sys.executable, "-m", "faults.rig", *map(str, cells), limit_secs=20 * len(cells))
+    lines = in_a_box("1m", sys.executable, "-m", "faults.rig", *map(str, cells), limit_secs=70 * len(cells))
     records = [json.loads(line) for line in lines]
     return {record["cell"]: record for record in records}
 
