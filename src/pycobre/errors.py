@@ -17,6 +17,7 @@
     │   ├── InvalidCommunicator            used after close, after a failure, or by two threads at once
     │   └── AllocationFailed (MemoryError) a shared region can't be had
     ├── WorkerError (RuntimeError)         a launched rank failed; .rank .exit_code            its code
+    ├── RemoteError (RuntimeError)         stands for a worker's exception of a foreign type   exit 1
     ├── PolicyError (ValueError)           a policy on disk does not fit                       exit 6
     └── ResultsError (OSError)             results can't be written or read                    exit 7
 
@@ -268,13 +269,43 @@ class AllocationFailed(CommError, MemoryError):
 
 
 class WorkerError(PycobreError, RuntimeError):
-    """A launched rank failed; the message ends with its own traceback, if it left one."""
+    """A launched rank failed.
+
+    Attributes
+    ----------
+    rank
+        Which one.
+    exit_code
+        What its process ended with, 128 + n for signal n.
+    details
+        The end of what it wrote to standard error.
+    __cause__
+        Its own exception with its traceback as a note, if it was a worker of
+        :func:`pycobre.train` and could still tell.
+    """
 
     def __init__(self, rank: int, code: int, message: str, details: str = "") -> None:
         self.rank = rank
         self.exit_code = code
         self.details = details
         super().__init__(f"rank {rank} {message}" + (f"\n{details}" if details else ""))
+
+
+class RemoteError(PycobreError, RuntimeError):
+    """Stands for a worker's exception whose type this process does not make up again.
+
+    Attributes
+    ----------
+    kind
+        The type's full name, such as ``package.module.Type``.
+    message
+        The exception's own message.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        self.message = message
+        super().__init__(f"{kind}: {message}" if message else kind)
 
 
 class PolicyError(PycobreError, ValueError):

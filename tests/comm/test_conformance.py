@@ -15,7 +15,14 @@ from pycobre.comm import LocalCommunicator, launch
 from pycobre.comm.conformance import PROMISES, keep
 from pycobre.errors import WorkerError
 
-WORLDS = {"local-1": 1, "shm-1": 1, "shm-2": 2, "shm-3": 3, "shm-4": 4}
+# Backend, ranks, and what is set besides.
+WORLDS: dict[str, tuple[str, int, dict[str, str]]] = {
+    "local-1": ("local", 1, {}),
+    **{f"shm-{ranks}": ("shm", ranks, {}) for ranks in (1, 2, 3, 4)},
+    **{f"tcp-{ranks}": ("tcp", ranks, {}) for ranks in (1, 2, 3, 4)},
+    **{f"tcp-loopback-{ranks}": ("tcp", ranks, {"COBRE_TCP_UNIX_SOCKETS": "0"}) for ranks in (2, 3)},
+    "tcp-sealed-2": ("tcp", 2, {"COBRE_TCP_SEAL_FRAMES": "1"}),
+}
 LIMIT_SECS = 60
 
 
@@ -23,11 +30,14 @@ LIMIT_SECS = 60
 def broken(world: str) -> dict[str, list[str]]:
     """What each rank found wrong with each promise that ran to its end."""
     found: dict[str, list[str]] = {}
-    if world.startswith("local"):
+    backend, ranks, variables = WORLDS[world]
+    if backend == "local":
         for name, trouble in keep(LocalCommunicator()):
             found[name] = [trouble]
         return found
-    with launch([sys.executable, "-m", "pycobre.comm.conformance"], WORLDS[world], timeout_secs=15) as job:
+    program = [sys.executable, "-m", "pycobre.comm.conformance"]
+    environment = {**os.environ, **variables}
+    with launch(program, ranks, backend=backend, environment=environment, timeout_secs=15) as job:
         watchdog = threading.Timer(LIMIT_SECS, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids])
         watchdog.start()
         try:
@@ -47,5 +57,5 @@ def broken(world: str) -> dict[str, list[str]]:
 )
 def test_backend_keeps(world: str, promise: str):
     reports = broken(world).get(promise, [])
-    assert len(reports) == WORLDS[world], f"only {len(reports)} ranks came to the end of it"
+    assert len(reports) == WORLDS[world][1], f"only {len(reports)} ranks came to the end of it"
     assert not any(reports), next(report for report in reports if report)

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from pycobre.app.execute import result_of, run_on_ranks
+from pycobre.app.records import WorkerRecord
 from pycobre.app.request import RunRequest
 from pycobre.results import Results, StoredPolicy, read_policy
 from pycobre.study import RunFinished, StudyEvent
@@ -26,11 +27,14 @@ class TrainingResult:
         The cuts, in memory.
     results
         The results on disk, or ``None`` if no output was asked for.
+    workers
+        What every worker used, by rank; one record, of this process, with a single worker.
     """
 
     summary: RunFinished
     policy: StoredPolicy
     results: Results | None
+    workers: tuple[WorkerRecord, ...]
 
     @property
     def lower_bound(self) -> float:
@@ -75,7 +79,8 @@ def train(
     num_workers
         Processes that share the work; 1 works in this one.
     backend
-        ``auto``, ``shm`` or ``local``.
+        How workers talk: ``shm``, ``tcp``, or ``auto``, which is shm on Linux; ``local`` for a single one.
+        Ranks over mpi are started by ``mpiexec -n N pycobre run CASE``.
     threads
         Native threads of each; by default the cores are shared among them.
     output
@@ -87,7 +92,8 @@ def train(
     overrides
         Settings on top of ``config.json`` by dotted key, such as ``{"training.iterations": 50}``.
     on_event
-        Called in this process with every event of the run.
+        Called in this process with every event of every worker; ``event.rank`` says whose it is. When it
+        raises, the workers are ended and the exception goes on.
 
     Raises
     ------
@@ -96,7 +102,8 @@ def train(
     BackendError, ResultsError
         Before any work is done.
     StageProblemError, WorkerError
-        The run failed; with several workers the error is a ``WorkerError`` that names the rank.
+        The run failed; with several workers the error is a ``WorkerError`` that names the rank and holds
+        the worker's own exception as its ``__cause__``.
     """
     with tempfile.TemporaryDirectory(prefix="pycobre-") as scratch:
         request = RunRequest.of(
@@ -109,7 +116,7 @@ def train(
         )
         if output is None:
             request = request.into(Path(scratch) / "results")
-        summary = result_of(run_on_ranks(request, num_workers, backend), on_event)
+        summary, workers = result_of(run_on_ranks(request, num_workers, backend), on_event)
         place = Path(request.output)
         kept = Results.open(place) if output is not None else None
-        return TrainingResult(summary, read_policy(place), kept)
+        return TrainingResult(summary, read_policy(place), kept, workers)

@@ -8,9 +8,8 @@ import platform
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -22,10 +21,10 @@ from pycobre.app.records import dump, failure_line, to_line
 from pycobre.app.request import RunRequest
 from pycobre.app.templates import TEMPLATES, copy_template
 from pycobre.case import check_case
-from pycobre.comm import available_backends
-from pycobre.errors import PycobreError, WorkerError
+from pycobre.comm import available_backends, create_communicator
+from pycobre.errors import CaseError, CollectiveFailed, PycobreError, ResultsError, WorkerError
 from pycobre.lp import solver_version
-from pycobre.study import StudyEvent, StudyStarted
+from pycobre.study import StudyEvent
 
 app = typer.Typer(
     name="pycobre",
@@ -42,8 +41,18 @@ CasePath = Annotated[Path, typer.Argument(help="Case directory (Cobre 0.18 forma
 @app.command()
 def run(
     case: CasePath,
-    ranks: Annotated[int | None, typer.Option(min=1, help="Processes to start on this machine.")] = None,
-    backend: Annotated[str, typer.Option(help="How ranks talk: auto, shm, local.")] = "auto",
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes to start on this machine; without it, this process is one rank of the group that"
+            " mpiexec, srun, torchrun or the COBRE_ variables make it part of, or runs alone.",
+            show_default=False,
+        ),
+    ] = None,
+    backend: Annotated[
+        str, typer.Option(help="How ranks talk: auto, shm, tcp, local; without --ranks also mpi.")
+    ] = "auto",
     threads: Annotated[
         int | None,
         typer.Option(min=1, help="Threads a rank; by default the cores are shared.", show_default=False),
@@ -61,7 +70,7 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train a policy for CASE, simulate it and write the results."""
+    """Train a policy for CASE, simulate it and write the results. Rank 0 of a group speaks for all."""
     request = RunRequest.of(
         case,
         out,
@@ -70,31 +79,27 @@ def run(
         simulation=not no_simulation,
         overrides=_overrides(settings or []),
     )
-    if ranks is None:
-        chosen = None if backend == "auto" else backend
-        events: Iterator[StudyEvent] = run_here(request, chosen)
-    else:
-        events = run_on_ranks(request, ranks, backend)
-    finished, silent = None, False
+    rank, finished = 0, None
     with RunConsole(Console(stderr=as_json, highlight=False)) as shown:
 
         def show(event: StudyEvent) -> None:
-            nonlocal silent
-            if isinstance(event, StudyStarted):
-                silent = event.rank != 0  # ranks started by hand all come by here; one of them speaks
-            if silent:
-                return
-            shown.show(event)
-            if as_json:
-                _line(to_line(event))
+            if event.rank == 0:
+                shown.show(event)
+                if as_json:
+                    _line(to_line(event))
 
         try:
-            finished = result_of(events, show)
+            if ranks is not None:
+                finished, _ = result_of(run_on_ranks(request, ranks, backend), show)
+            else:
+                with create_communicator(None if backend.lower() == "auto" else backend) as comm:
+                    rank = comm.rank
+                    finished, _ = result_of(run_here(request, comm), show)
         except KeyboardInterrupt:
-            if as_json:
+            if as_json and rank == 0:
                 _line(failure_line("interrupted", "interrupted", 130, request.output))
         except Exception as error:
-            _fail(error, as_json, request.output)
+            _fail(error, rank, request, as_json)
     if finished is None or finished.status == "interrupted":
         raise typer.Exit(130)
 
@@ -180,22 +185,31 @@ def _overrides(settings: list[str]) -> dict[str, object]:
     return found
 
 
-def _fail(error: Exception, as_json: bool, output: str) -> None:
-    """Say what went wrong and leave with its exit code."""
+def _fail(error: Exception, rank: int, request: RunRequest, as_json: bool) -> NoReturn:
+    """Say what went wrong, unless rank 0 does, and leave with its exit code."""
+    code = error.exit_code if isinstance(error, PycobreError) else 1
     if not isinstance(error, PycobreError):
         traceback.print_exc()
         sys.stderr.write("this is a bug of pycobre's, please report it with the lines above\n")
-        code = 1
-    else:
-        code = error.exit_code
+    elif rank == 0 or not _told_by_rank_0(error):
         told = error if not isinstance(error, WorkerError) else str(error).partition("\n")[0]
-        sys.stderr.write(f"pycobre: {told}\n")
-    if as_json:
+        sys.stderr.write(f"pycobre: {'' if rank == 0 else f'rank {rank}: '}{told}\n")
+    if as_json and rank == 0:
         more: dict[str, object] = {"error": type(error).__name__}
         if isinstance(error, WorkerError):
+            cause = error.__cause__
             more |= {"rank": error.rank, "details": error.details}
-        _line(failure_line("failed", str(error), code, output, **more))
+            more |= {"cause": None if cause is None else f"{type(cause).__name__}: {cause}"}
+        _line(failure_line("failed", str(error), code, request.output, **more))
+    sys.last_value = error  # what ends this program: a group over MPI ends with its exit code
     raise typer.Exit(code)
+
+
+def _told_by_rank_0(error: PycobreError) -> bool:
+    """Whether rank 0 of the group has this error too, or hears of it as the reason of an abort."""
+    if isinstance(error, CollectiveFailed):
+        return 0 not in error.ranks
+    return isinstance(error, (CaseError, ResultsError))
 
 
 def _line(text: str) -> None:

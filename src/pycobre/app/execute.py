@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import platform
+import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Literal
 
-from pycobre.app.records import from_line
+from pycobre.app.records import RunEvent, WorkerRecord, from_line
 from pycobre.app.request import RunRequest
-from pycobre.comm import BackendKind, available_backends, create_communicator, launch
-from pycobre.errors import BackendNotAvailable, InitializationFailed, InvalidBackend
+from pycobre.comm import Backend, BackendKind, LocalCommunicator, available_backends, launch, launcher_pipe
+from pycobre.errors import BackendNotAvailable, InitializationFailed, InvalidBackend, WorkerError
 from pycobre.results import ResultsWriter
 from pycobre.study import RunFinished, RunSettings, Study, StudyEvent
 
@@ -25,13 +29,13 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 """Ranks share the cores among them already; libraries must not each take them all again."""
 
 
-def run_here(request: RunRequest, backend: str | None = None) -> Iterator[StudyEvent]:
-    """Events of the run in this process, alone or as the rank that the environment says it is.
+def run_here(request: RunRequest, comm: Backend) -> Generator[RunEvent, None, None]:
+    """Events of the run in this process, alone or as one rank of *comm*.
 
     Raises
     ------
     PycobreError
-        See :meth:`pycobre.study.Study.run` and :func:`pycobre.comm.create_communicator`.
+        See :meth:`pycobre.study.Study.run`.
     """
     study = Study.load(request.case, request.overrides)
     interrupt = threading.Event()
@@ -42,14 +46,29 @@ def run_here(request: RunRequest, backend: str | None = None) -> Iterator[StudyE
         simulation=request.simulation,
         interrupt=interrupt,
     )
-    with create_communicator(backend) as comm, _polite_signals(interrupt):
+    began = time.process_time()
+    with _polite_signals(interrupt):
         yield from study.run(comm, settings)
+    yield WorkerRecord(
+        rank=comm.rank,
+        pid=os.getpid(),
+        host=platform.node(),
+        exit_code=0 if launcher_pipe() else None,
+        cpu_s=time.process_time() - began,
+        peak_rss_bytes=_peak_rss_bytes(),
+    )
+
+
+def run_alone(request: RunRequest) -> Generator[RunEvent, None, None]:
+    """Events of the run in this process, whatever group the environment says it is in."""
+    with LocalCommunicator() as comm:
+        yield from run_here(request, comm)
 
 
 def run_on_ranks(
     request: RunRequest, ranks: int, backend: str, on_stderr: Callable[[int, bytes], None] | None = None
-) -> Iterator[StudyEvent]:
-    """Events of the run on *ranks* fresh processes of this machine.
+) -> Generator[RunEvent, None, None]:
+    """Events of the run on *ranks* fresh processes of this machine, each with the rank that tells it.
 
     The case and the output are checked first, so that a mistake in them is told once and at once.
 
@@ -58,37 +77,69 @@ def run_on_ranks(
     CaseError, ResultsError, BackendError
         Before any process is started.
     WorkerError
-        A rank failed; it holds the first failure, with its rank and what it printed last.
+        A rank failed; it holds the first failure, with its rank and, as its cause, the rank's own exception.
     KeyboardInterrupt
         After Ctrl-C, once the ranks have ended.
     """
-    _check_backend(backend, ranks)
+    chosen = _backend_of(backend, ranks)
     if ranks == 1:
-        yield from run_here(request, "local")
+        yield from run_alone(request)
         return
     Study.load(request.case, request.overrides)
     ResultsWriter(request.output, force=request.force).abandon()
     command = [sys.executable, "-m", "pycobre.app.worker", request.to_text()]
-    environment = {**os.environ, **_ONE_THREAD}
-    with launch(
-        command, ranks, environment=environment, grace_secs=_GRACE_SECS, on_stderr=on_stderr
-    ) as running:
-        for rank, line in running:
-            if rank == 0:
-                yield from_line(line)
+    causes: dict[int, BaseException] = {}
+    try:
+        with launch(
+            command,
+            ranks,
+            backend=chosen,
+            environment={**os.environ, **_ONE_THREAD},
+            grace_secs=_GRACE_SECS,
+            on_stderr=on_stderr,
+        ) as running:
+            for rank, line in running:
+                told = from_line(line, rank)
+                if isinstance(told, BaseException):
+                    causes[rank] = told
+                else:
+                    yield told
+    except WorkerError as error:
+        raise error from causes.get(error.rank)
 
 
-def _check_backend(name: str, ranks: int) -> None:
-    names = [kind.value for kind in BackendKind]
-    if name.lower() not in names:
-        raise InvalidBackend(name, [known for known in names if known != "auto"])
-    if name.lower() == "local" and ranks > 1:
-        raise InitializationFailed("local", f"it has one rank, not {ranks}; use shm")
-    if name.lower() in ("mpi", "tcp"):
-        raise BackendNotAvailable(name.lower(), available_backends(), "it is not part of this version")
+def _backend_of(name: str, ranks: int) -> Literal["shm", "tcp"]:
+    """How *ranks* that are started here talk when *name* is asked for."""
+    try:
+        kind = BackendKind(name.strip().lower())
+    except ValueError:
+        names = [kind.value for kind in BackendKind if kind is not BackendKind.AUTO]
+        raise InvalidBackend(name, names) from None
+    if kind is BackendKind.MPI:
+        raise InitializationFailed(
+            "mpi",
+            f"its own launcher starts the ranks: `mpiexec -n {ranks} pycobre run CASE`, without --ranks",
+        )
+    if kind is BackendKind.LOCAL and ranks > 1:
+        raise InitializationFailed("local", f"it has one rank, not {ranks}; use shm or tcp")
+    here = available_backends()
+    if kind is BackendKind.SHM and "shm" not in here:
+        raise BackendNotAvailable("shm", here, "shared memory works on Linux; use tcp")
+    return "shm" if kind is not BackendKind.TCP and "shm" in here else "tcp"
 
 
-@contextmanager
+def _peak_rss_bytes() -> int:
+    """The most memory this process has held; unlike ``getrusage`` not that of the process it came from."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@contextlib.contextmanager
 def _polite_signals(interrupt: threading.Event) -> Iterator[None]:
     """Let SIGINT and SIGTERM ask for a stop after the iteration at hand; a second SIGINT stops at once."""
     if threading.current_thread() is not threading.main_thread():
@@ -108,13 +159,24 @@ def _polite_signals(interrupt: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def result_of(events: Iterator[StudyEvent], on_event: Callable[[StudyEvent], None] | None) -> RunFinished:
-    """The last of *events*, each shown to *on_event* as it comes."""
+def result_of(
+    events: Generator[RunEvent, None, None], on_event: Callable[[StudyEvent], None] | None
+) -> tuple[RunFinished, tuple[WorkerRecord, ...]]:
+    """Rank 0's result and what every worker used; each event is shown to *on_event* as it comes.
+
+    When *on_event* raises, the run has ended, with its workers, before the exception goes on.
+    """
     finished: RunFinished | None = None
-    for event in events:
-        if on_event is not None:
-            on_event(event)
-        if isinstance(event, RunFinished):
-            finished = event
+    workers: list[WorkerRecord] = []
+    # A generator that is merely dropped would live, and its workers with it, as long as the traceback.
+    with contextlib.closing(events):
+        for event in events:
+            if isinstance(event, WorkerRecord):
+                workers.append(event)
+                continue
+            if on_event is not None:
+                on_event(event)
+            if isinstance(event, RunFinished) and (event.rank == 0 or finished is None):
+                finished = event
     assert finished is not None, "a run ends with a result or an error"
-    return finished
+    return finished, tuple(sorted(workers, key=lambda worker: worker.rank))

@@ -1,34 +1,69 @@
-"""Events as JSON lines, and back: what ranks tell their launcher, and ``--json`` tells the world."""
+"""Events as JSON lines, and back: what workers tell their launcher, and ``--json`` tells the world."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
+from pycobre.app.failures import from_record, to_record
 from pycobre.sddp import IterationFinished, TrainingFinished, TrainingStarted
 from pycobre.study import RunFinished, SimulationProgress, StudyEvent, StudyStarted
 
-_TYPES: dict[str, type[StudyEvent]] = {
+
+@dataclass(frozen=True)
+class WorkerRecord:
+    """What one worker used for a run that went well.
+
+    Attributes
+    ----------
+    rank, pid, host
+        Which process it was.
+    exit_code
+        What it ended with; ``None`` for the calling process itself, which goes on.
+    cpu_s
+        Processor time of all its threads, from its first event to its last.
+    peak_rss_bytes
+        The most memory that its process has ever held at once.
+    """
+
+    rank: int
+    pid: int
+    host: str
+    exit_code: int | None
+    cpu_s: float
+    peak_rss_bytes: int
+
+
+RunEvent = StudyEvent | WorkerRecord
+"""What comes from a run: the study's events, then what the worker used."""
+
+_TYPES: dict[str, type[RunEvent]] = {
     "started": StudyStarted,
     "training_started": TrainingStarted,
     "iteration": IterationFinished,
     "training_finished": TrainingFinished,
     "simulation": SimulationProgress,
     "result": RunFinished,
+    "worker": WorkerRecord,
 }
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 
 
-def to_line(event: StudyEvent) -> str:
+def to_line(event: RunEvent) -> str:
     """One JSON object, on one line, whose ``type`` names the event."""
     return dump({"type": _NAMES[type(event)], **vars(event)})
 
 
-def from_line(line: bytes | str) -> StudyEvent:
-    """The event that :func:`to_line` wrote.
+def failed_line(error: BaseException) -> str:
+    """A worker's last line: the exception that ended it."""
+    return dump({"type": "failed", "error": to_record(error)})
+
+
+def from_line(line: bytes | str, rank: int) -> RunEvent | BaseException:
+    """The event that :func:`to_line`, or the exception that :func:`failed_line`, wrote on *rank*.
 
     Raises
     ------
@@ -36,10 +71,13 @@ def from_line(line: bytes | str) -> StudyEvent:
         The line is something else.
     """
     record: dict[str, Any] = json.loads(line)
-    kind: Callable[..., StudyEvent] | None = _TYPES.get(str(record.pop("type", None)))
+    name = str(record.pop("type", None))
+    if name == "failed":
+        return from_record(record["error"], rank)
+    kind: Callable[..., RunEvent] | None = _TYPES.get(name)
     if kind is None:
         raise ValueError(f"no event: {line!r}")
-    return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in record.items()})
+    return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in record.items()})
 
 
 def failure_line(status: str, reason: str, exit_code: int, output: str, **more: object) -> str:

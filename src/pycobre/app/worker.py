@@ -1,7 +1,7 @@
 """One rank of a launched run: ``python -m pycobre.app.worker REQUEST``. Started by the launcher, not by hand.
 
-It tells the launcher its events, one JSON line each, and ends with the exit code of its error. Its own
-standard error is where the launcher finds the reason.
+It tells the launcher its events, one JSON line each, then what it used, or the exception that ended it, and
+ends with the exit code of that. What it says on standard error is for people.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import sys
 import traceback
 
 from pycobre.app.execute import run_here
-from pycobre.app.records import to_line
+from pycobre.app.records import failed_line, to_line
 from pycobre.app.request import RunRequest
-from pycobre.comm import follow_launcher, launcher_pipe
+from pycobre.comm import LauncherPipe, create_communicator, follow_launcher, launcher_pipe
 from pycobre.errors import PycobreError
 
 
@@ -24,17 +24,23 @@ def main() -> int:
     pipe = launcher_pipe()
     assert pipe is not None
     try:
-        for event in run_here(RunRequest.from_text(sys.argv[1]), "shm"):
-            pipe.send(to_line(event).encode())
+        with create_communicator() as comm:
+            for event in run_here(RunRequest.from_text(sys.argv[1]), comm):
+                pipe.send(to_line(event).encode())
     except PycobreError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return error.exit_code
+        return _failed(pipe, error, error.exit_code)
     except KeyboardInterrupt:
         return 130
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
-        return 1
+        return _failed(pipe, error, 1)
     return 0
+
+
+def _failed(pipe: LauncherPipe, error: Exception, code: int) -> int:
+    pipe.send(failed_line(error).encode())
+    return code
 
 
 if __name__ == "__main__":

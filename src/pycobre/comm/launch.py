@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import selectors
 import signal
 import sys
@@ -16,12 +15,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType, TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Literal, Self
 
-from pycobre._native import shm as native
+from pycobre.comm.handout import handout, without_group
 from pycobre.comm.process import RankProcess
-from pycobre.comm.segment import group_segment
-from pycobre.comm.shm import DESCRIPTOR_VARIABLE, JOB_VARIABLE
 from pycobre.errors import InitializationFailed, WorkerError
 
 _LAST_WORDS_SECS = 1.0  # for the others to notice a failure and say what they saw
@@ -42,6 +39,7 @@ class Launch:
         argv: Sequence[str],
         ranks: int,
         *,
+        backend: str,
         environment: Mapping[str, str] | None,
         timeout_secs: float | None,
         grace_secs: float,
@@ -49,45 +47,44 @@ class Launch:
         on_stderr: Callable[[int, bytes], None] | None,
         descriptors: Sequence[int],
     ) -> None:
-        if not 1 <= ranks <= native.MAX_RANKS:
-            raise InitializationFailed("shm", f"a group has 1 to {native.MAX_RANKS} ranks, not {ranks}")
         self._grace_secs = grace_secs
         self._on_stderr = on_stderr or _to_stderr
         self._signals: list[int] = []
         self._handlers: dict[int, Any] = {}
-        self._first_failed: RankProcess | None = None
+        self._failed: list[RankProcess] = []  # not by our doing, in the order of their ends
         self._killed_by_us: set[int] = set()
         self._escalation: Iterator[float] | None = None
         self._next_step = 0.0
         self._closed = False
         self._ranks: list[RankProcess] = []
-        self._verdict: tuple[str, list[int], str] | None = None
-        job = secrets.randbits(62) + 1
+        self._handout = handout(backend, ranks, timeout_secs)
         try:
-            self._segment = group_segment(ranks, job)
-        except OSError as error:
-            raise InitializationFailed("shm", f"no memory for {ranks} ranks: {error.strerror}") from error
-        rank_end, self._life = os.pipe()
-        base = dict(os.environ if environment is None else environment)
-        base.update(COBRE_COMM_BACKEND="shm", COBRE_SHM_NAME=f"launch-{job:x}", COBRE_SHM_SIZE=str(ranks))
-        base[DESCRIPTOR_VARIABLE], base[JOB_VARIABLE] = str(self._segment), str(job)
-        if timeout_secs is not None:
-            base["COBRE_SHM_TIMEOUT_SECS"] = str(timeout_secs)
-        inherited = (self._segment, *descriptors)
+            rank_end, self._life = os.pipe()
+        except BaseException:
+            self._handout.close()
+            raise
+        base = without_group(os.environ if environment is None else environment)
         try:
             for rank in range(ranks):
-                own = {**base, "COBRE_SHM_RANK": str(rank)}
                 self._ranks.append(
-                    RankProcess(rank, argv, own, life=rank_end, stdout=stdout, descriptors=inherited)
+                    RankProcess(
+                        rank,
+                        argv,
+                        {**base, **self._handout.variables(rank)},
+                        life=rank_end,
+                        stdout=stdout,
+                        descriptors=(*self._handout.descriptors(rank), *descriptors),
+                    )
                 )
         except OSError as error:
             self.close()
-            raise InitializationFailed("shm", f"{argv[0]} can't be started: {error.strerror}") from error
+            raise InitializationFailed(backend, f"{argv[0]} can't be started: {error.strerror}") from error
         except BaseException:
             self.close()
             raise
         finally:
             os.close(rank_end)
+        self._handout.started()
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -116,7 +113,7 @@ class Launch:
         self.close()
         if self._signals:
             signal.raise_signal(self._signals[0])
-        if self._first_failed is not None:
+        if self._failed:
             raise self._error()
 
     def close(self) -> None:
@@ -132,8 +129,7 @@ class Launch:
         finally:
             for rank in self._ranks:
                 rank.close()
-            self._verdict = native.verdict_of(self._segment)
-            os.close(self._segment)
+            self._handout.close()
             os.close(self._life)
 
     # ---- watching
@@ -173,8 +169,8 @@ class Launch:
 
     def _note_end(self, rank: RankProcess) -> None:
         code = rank.reap()
-        if code != 0 and self._first_failed is None and rank.rank not in self._killed_by_us:
-            self._first_failed = rank
+        if code != 0 and rank.rank not in self._killed_by_us:
+            self._failed.append(rank)
             if self._escalation is None:
                 self._escalate(self._grace_secs if self._signals else _LAST_WORDS_SECS)
 
@@ -230,7 +226,7 @@ class Launch:
     # ---- the report
 
     def _error(self) -> WorkerError:
-        rank = self._culprit()
+        rank = self._handout.culprit(self._failed)
         code = rank.code or 0
         how = f"ended with code {code}"
         if code > 128:
@@ -240,22 +236,12 @@ class Launch:
                     how += ", as the kernel does when memory runs out"
         return WorkerError(rank.rank, code, how, rank.last_words)
 
-    def _culprit(self) -> RankProcess:
-        """The rank that failed first; the ranks' own verdict knows better than the order of their ends."""
-        first = self._first_failed
-        assert first is not None
-        blamed = self._verdict[1] if self._verdict is not None else []
-        for number in blamed:
-            rank = self._ranks[number]
-            if len(blamed) < len(self._ranks) and rank.code and number not in self._killed_by_us:
-                return rank
-        return first
-
 
 def launch(
     argv: Sequence[str],
     ranks: int,
     *,
+    backend: Literal["shm", "tcp"] = "shm",
     environment: Mapping[str, str] | None = None,
     timeout_secs: float | None = None,
     grace_secs: float = 5.0,
@@ -271,8 +257,11 @@ def launch(
         Program and arguments, such as ``[sys.executable, "-m", "package.worker"]``.
     ranks
         How many to start on this machine.
+    backend
+        How they talk: ``shm``, or ``tcp`` over this machine's loopback.
     environment
-        Of the ranks, by default this process's; the ``COBRE_…`` variables of the group are added.
+        Of the ranks, by default this process's; the ``COBRE_…`` variables of the group are added, and
+        replace those of a group that this process is in.
     timeout_secs
         Limit of the start and of each collective in seconds.
     grace_secs
@@ -292,6 +281,7 @@ def launch(
     return Launch(
         argv,
         ranks,
+        backend=backend,
         environment=environment,
         timeout_secs=timeout_secs,
         grace_secs=grace_secs,

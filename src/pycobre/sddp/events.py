@@ -1,4 +1,7 @@
-"""What training and simulation tell while they run. Consoles, logs and files are readers of this stream."""
+"""What training and simulation tell while they run. Consoles, logs and files are readers of this stream.
+
+Every event begins with the ``rank`` that tells it.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ class TrainingStarted:
         Processes that share the work.
     """
 
+    rank: int
     nodes: int
     states: int
     forward_passes: int
@@ -49,6 +53,7 @@ class IterationFinished:
         Wall time since training began, on rank 0.
     """
 
+    rank: int
     iteration: int
     lower_bound: float
     forward_mean: float
@@ -71,6 +76,7 @@ class TrainingFinished:
     ``interrupted``.
     """
 
+    rank: int
     iterations: int
     lower_bound: float
     reason: str

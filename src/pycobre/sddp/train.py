@@ -65,7 +65,7 @@ def train(
     blocks = block_sizes(passes, comm.size)
     done = SolverCounts()
     began = time.monotonic()
-    yield TrainingStarted(len(graph.nodes), len(graph.initial_state), passes, comm.size)
+    yield TrainingStarted(comm.rank, len(graph.nodes), len(graph.initial_state), passes, comm.size)
 
     reason: str | None = None
     while reason is None:
@@ -97,6 +97,7 @@ def train(
         pool.finish(iteration)
         policy.history.append(
             IterationFinished(
+                rank=comm.rank,
                 iteration=iteration,
                 lower_bound=bound,
                 forward_mean=mean(report.costs),
@@ -113,7 +114,8 @@ def train(
         )
         reason = "interrupted" if report.interrupted else settings.stopping.reason(policy.history)
         yield policy.history[-1]
-    yield TrainingFinished(pool.iterations, policy.lower_bound, reason, policy.history[-1].elapsed_s)
+    elapsed_s = policy.history[-1].elapsed_s
+    yield TrainingFinished(comm.rank, pool.iterations, policy.lower_bound, reason, elapsed_s)
 
 
 def mean(values: FloatArray) -> float:

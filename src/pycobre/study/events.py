@@ -1,4 +1,4 @@
-"""How a study runs, and what it tells while it does."""
+"""How a study runs, and what it tells while it does; every event begins with the ``rank`` that tells it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class StudyStarted:
-    """What is about to run, and on what; ``rank`` is the one that tells."""
+    """What is about to run, and on what."""
 
     rank: int
     case: str
@@ -60,6 +60,7 @@ class StudyStarted:
 class SimulationProgress:
     """Cost over the scenarios simulated so far, with the half width of its 95 % interval."""
 
+    rank: int
     done: int
     scenarios: int
     mean: float
@@ -85,6 +86,7 @@ class RunFinished:
         Processor time of all ranks.
     """
 
+    rank: int
     status: str
     reason: str
     iterations: int

@@ -154,7 +154,7 @@ class Run:
                 self.writer.simulation_round(self.system, self.recursion, self.models, part)
             costs.extend(float(cost) for cost in part.cost)
             summary = SimulationSummary.of(np.array(costs))
-            yield SimulationProgress(len(costs), total, summary.mean, summary.ci95)
+            yield SimulationProgress(self.comm.rank, len(costs), total, summary.mean, summary.ci95)
 
     def _interrupted(self) -> bool:
         """Whether any rank was asked to stop: the same answer on all."""
@@ -193,6 +193,7 @@ class Run:
             slack = summary.ci95 + _BOUND_ROUNDING * abs(last.lower_bound)
             holds = last.lower_bound <= summary.mean + slack
         return RunFinished(
+            rank=self.comm.rank,
             status="interrupted" if reason == "interrupted" else "done",
             reason=reason,
             iterations=last.iteration,
@@ -211,7 +212,7 @@ class Run:
 
     def _manifest(self, threads: int, finished: RunFinished) -> dict[str, object]:
         return {
-            **vars(finished),
+            **{name: value for name, value in vars(finished).items() if name != "rank"},
             "case": str(self.case.path.resolve()),
             "overrides": self.overrides,
             "options": vars(self.options),

@@ -3,15 +3,29 @@
 =============  ====================================================================================
 module         holds
 =============  ====================================================================================
-config         where to meet, the secret, limits; what the variables of each launcher say of it
+config         where to meet, limits; what the variables of each launcher say of it
+secret         what only the ranks of one job know
+sockets        where sockets listen, and how they notice that the other side is gone
+link           one connection to one peer
+tls            the same inside TLS
 handshake      the messages by which two sides prove that they know the job's secret; no input or output
 door           a listening socket that lets in nobody else
+knock          the other side of a door
+card           what ranks tell of themselves when they meet; no input or output
+notes          short messages while a group comes together
+circle         all ranks around rank 0: each says something, all hear everything
 join           how a group comes together: everyone with rank 0, then everyone with everyone
-link           one connection to one peer
+verdict        why a group failed, in words
+call           what a rank calls, to be compared
 frame          what travels on a link; no input or output
+flow           bytes over many links at once, and how a rank waits for them
 meeting        every collective's first exchange: all calls and small payloads to all ranks
 exchange       large payloads, directly between the ranks
-watch          who is lost, stopped, late or leaves; the verdict that all ranks share
+judge          what rank 0 concludes from what it hears; no input or output
+watch          the thread that notices who is lost, stopped, late or leaves
 communicator   the backend
 =============  ====================================================================================
 """
+
+from pycobre.comm.tcp.config import TcpConfig as TcpConfig
+from pycobre.comm.tcp.config import TlsFiles as TlsFiles

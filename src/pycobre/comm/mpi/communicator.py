@@ -1,0 +1,239 @@
+"""The MPI backend: what each call of the contract does."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pycobre._native import shm as native
+from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast, check_region
+from pycobre.comm.base import Backend, Counts, ReduceOp
+from pycobre.comm.mpi import ending, exchange
+from pycobre.comm.mpi.call import INLINE_BYTES, Call, Kind, call_of
+from pycobre.comm.mpi.group import Group
+from pycobre.comm.mpi.library import MPI, start, time_limit
+from pycobre.comm.mpi.notices import Finding
+from pycobre.comm.mpi.place import node_of
+from pycobre.comm.mpi.window import MpiRegion, Windows
+
+Array = npt.NDArray[Any]
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+_BARRIER, _FENCE = Call(Kind.BARRIER), Call(Kind.FENCE)
+_SPLIT_LOCAL, _DUPLICATE = Call(Kind.SPLIT_LOCAL), Call(Kind.DUPLICATE)
+
+
+def _collective(
+    kind: Kind,
+) -> Callable[
+    [Callable[Concatenate[MpiCommunicator, Given], Result]],
+    Callable[Concatenate[MpiCommunicator, Given], Result],
+]:
+    """A method as one call of its group: alone in it, and failing as all ranks do."""
+
+    def wrap(
+        method: Callable[Concatenate[MpiCommunicator, Given], Result],
+    ) -> Callable[Concatenate[MpiCommunicator, Given], Result]:
+        @functools.wraps(method)
+        def call(self: MpiCommunicator, /, *args: Given.args, **keywords: Given.kwargs) -> Result:
+            group = self._group
+            group.enter(kind)
+            try:
+                return method(self, *args, **keywords)
+            except BaseException as error:
+                group.fail(kind, error)
+            finally:
+                group.leave()
+
+        return call
+
+    return wrap
+
+
+class MpiCommunicator(Backend):
+    """The ranks that an MPI launcher has started, over private duplicates of ``MPI.COMM_WORLD``.
+
+    Reductions gather and fold in rank order, since MPI's own promise no order. The contract holds but for
+    this: when a rank's process *dies*, MPI's launcher ends the whole job, and no survivor is left to raise.
+    A process that ends without having closed its communicator in order (by an exception, by ``sys.exit``,
+    after a failure) says why on standard error and ends the job, since MPI's own end would wait for ever.
+
+    ``COBRE_MPI_TIMEOUT_SECS`` is the limit of one collective; without it there is none. To make a
+    communicator is collective over all ranks of the job, and waits for them.
+
+    Raises
+    ------
+    InitializationFailed
+        MPI is over in this process, or was begun without support for several threads.
+    """
+
+    backend = "mpi"
+
+    def __init__(self) -> None:
+        start()
+        self._hold(Group(MPI.COMM_WORLD, None, time_limit()))
+        ending.watch(self)
+
+    def _hold(self, group: Group) -> None:
+        self.rank, self.size = group.rank, group.size
+        self.is_leader = group.place.is_leader
+        self.exit_code = 1  # of this process, should it end the job
+        self._group = group
+        self._windows = Windows(group)
+        self._pinned: _Pinned | None = None
+
+    @classmethod
+    def _of(cls, group: Group) -> MpiCommunicator:
+        made = cls.__new__(cls)
+        made._hold(group)
+        return made
+
+    @_collective(Kind.ALLGATHERV)
+    def allgatherv(self, send: Array, recv: Array, counts: Counts, displs: Counts) -> None:
+        """Every rank's *send* in every rank's *recv*."""
+        source, target, lengths, starts = check_allgatherv(send, recv, counts, displs, self.rank, self.size)
+        group, dtype = self._group, target.dtype
+        call = call_of(Kind.ALLGATHERV, dtype, lengths)
+        if max(lengths) * dtype.itemsize > INLINE_BYTES:
+            group.meet(call)
+            exchange.allgatherv(group.comm, group.finish, source, target, lengths, starts)
+            return
+        group.meet(call, _bytes_of(source))
+        flat = target.reshape(-1)
+        for theirs, length, begin in zip(group.meeting.theirs, lengths, starts, strict=True):
+            flat[begin : begin + length] = np.ndarray((length,), dtype, theirs)
+
+    @_collective(Kind.ALLREDUCE)
+    def allreduce(self, send: Array, recv: Array, op: ReduceOp) -> None:
+        """The fold of all ranks' *send* in every rank's *recv*, in rank order."""
+        group, pinned = self._group, self._pinned
+        if pinned is not None and pinned.fits(send, recv, op):
+            group.meet(pinned.call, pinned.payload)
+            native.fold(pinned.op, pinned.parts, recv)
+            return
+        source, target, reduction = check_allreduce(send, recv, op)
+        call = call_of(Kind.ALLREDUCE, source.dtype, (source.size,), reduction)
+        if source.nbytes > INLINE_BYTES:
+            group.meet(call)
+            exchange.allreduce(group.comm, group.finish, source, target, reduction)
+            return
+        group.meet(call, _bytes_of(source))
+        if source.size:
+            parts = [np.ndarray((source.size,), source.dtype, theirs) for theirs in group.meeting.theirs]
+            native.fold(reduction, parts, target)
+            self._pinned = _Pinned.of(call, send, recv, op, parts)
+
+    @_collective(Kind.BROADCAST)
+    def broadcast(self, buf: Array, root: int) -> None:
+        """The root's *buf* in every rank's *buf*."""
+        target, number = check_broadcast(buf, root, self.size)
+        group = self._group
+        call = call_of(Kind.BROADCAST, target.dtype, (target.size,), number)
+        if target.nbytes > INLINE_BYTES:
+            group.meet(call)
+            exchange.broadcast(group.comm, group.finish, target, number)
+            return
+        group.meet(call, _bytes_of(target))
+        if self.rank != number:
+            target.reshape(-1)[:] = np.ndarray((target.size,), target.dtype, group.meeting.theirs[number])
+
+    @_collective(Kind.BARRIER)
+    def barrier(self) -> None:
+        """Return once every rank has called it."""
+        self._group.meet(_BARRIER)
+
+    def abort(self, reason: str) -> None:
+        """Make every rank's pending and later call raise, with *reason*. From any thread, at any time."""
+        self._group.abort(reason)
+
+    def close(self) -> None:
+        """Leave the group; what MPI keeps of it is given back when all ranks have left."""
+        self._group.close()
+        self._pinned = None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        code = getattr(error, "exit_code", 1)
+        self.exit_code = code if isinstance(code, int) else 1
+        super().__exit__(kind, error, trace)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed."""
+        return not self._group.closed
+
+    @property
+    def outcome(self) -> Finding | None:
+        """Why the group failed, ``None`` if it did not."""
+        return self._group.outcome
+
+    @_collective(Kind.CREATE_SHARED_REGION)
+    def create_shared_region(self, count: int, dtype: npt.DTypeLike) -> MpiRegion:
+        """A region that the ranks of each node really share: *count* zeros of *dtype*, once a node."""
+        length, found = check_region(count, dtype)
+        call = call_of(Kind.CREATE_SHARED_REGION, found, (length,))
+        memory = self._windows.allot(call, length * found.itemsize)
+        return MpiRegion(memory, length, found, self._fence)
+
+    @_collective(Kind.FENCE)
+    def _fence(self, publish: Callable[[], None]) -> None:
+        publish()
+        self._group.meet(_FENCE)
+        publish()
+
+    @_collective(Kind.SPLIT_LOCAL)
+    def split_local(self) -> MpiCommunicator:
+        """A new communicator of the ranks of this node."""
+        group = self._group
+        group.meet(_SPLIT_LOCAL)
+        node = node_of(group.comm)
+        try:
+            return self._of(Group(node, None, group.limit))
+        finally:
+            node.Free()
+
+    @_collective(Kind.DUPLICATE)
+    def duplicate(self) -> MpiCommunicator:
+        """A new communicator of the same ranks."""
+        group = self._group
+        group.meet(_DUPLICATE)
+        return self._of(Group(group.comm, group.place, group.limit))
+
+
+def _bytes_of(array: Array) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+class _Pinned:
+    """The last small reduction: a loop that repeats the same arrays pays neither for checks nor for views."""
+
+    def __init__(self, call: Call, send: Array, recv: Array, op: ReduceOp, parts: list[Array]) -> None:
+        self.call, self.op, self.parts = call, op, parts
+        self._send, self._recv, self._size = send, recv, send.size
+        self._dtype = send.dtype
+        self.payload = _bytes_of(send)
+
+    @classmethod
+    def of(cls, call: Call, send: Array, recv: Array, op: ReduceOp, parts: list[Array]) -> _Pinned | None:
+        """A reduction to remember; ``None`` if that would keep more alive than a few bytes."""
+        plain = all(type(array) is np.ndarray and array.flags.owndata for array in (send, recv))
+        return cls(call, send, recv, op, parts) if plain and send.flags.c_contiguous else None
+
+    def fits(self, send: Array, recv: Array, op: ReduceOp) -> bool:
+        """Whether it is this one; arrays are the same objects, and nothing was done to their form since."""
+        return (
+            send is self._send
+            and recv is self._recv
+            and op is self.op
+            and send.dtype is self._dtype
+            and recv.dtype is self._dtype
+            and send.size == self._size == recv.size
+            and recv.flags.writeable
+        )

@@ -1,0 +1,65 @@
+"""Where the ranks of a group are: which node, which process."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pycobre.comm.mpi.library import MPI
+
+
+def node_of(comm: MPI.Intracomm) -> MPI.Intracomm:
+    """The ranks of *comm* that share this one's memory. Collective."""
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.Get_rank())
+    if not isinstance(node, MPI.Intracomm):
+        raise TypeError("MPI made something else than a group of ranks")
+    node.Set_errhandler(MPI.ERRORS_RETURN)
+    return node
+
+
+class Place:
+    """A rank's node, and everyone's process. To make one is collective.
+
+    Attributes
+    ----------
+    is_leader
+        Whether this rank is the first of its node.
+    crowded
+        Whether the node has more ranks than this process may use processors.
+    """
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        node = node_of(comm)
+        self.is_leader = node.Get_rank() == 0
+        self.crowded = node.Get_size() > len(os.sched_getaffinity(0))
+        node.Free()
+        mine = np.array([os.getpid(), _processes_known_by()], np.int64)
+        everyone = np.empty((comm.Get_size(), 2), np.int64)
+        comm.Allgather([mine, MPI.BYTE], [everyone, mine.nbytes, MPI.BYTE])
+        here = mine[1]
+        self._processes = {rank: int(pid) for rank, (pid, where) in enumerate(everyone) if where == here}
+
+    def stopped_among(self, ranks: Sequence[int]) -> list[int]:
+        """Those of *ranks* on this machine whose process is suspended."""
+        return [rank for rank in ranks if rank in self._processes and _stopped(self._processes[rank])]
+
+
+def _processes_known_by() -> int:
+    """A number that is the same where a process number means the same process."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        return zlib.crc32((boot + str(Path("/proc/self/ns/pid").readlink())).encode())
+    except OSError:
+        return -os.getpid()  # nobody else's
+
+
+def _stopped(process: int) -> bool:
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[:1] in (["T"], ["t"])

@@ -1,0 +1,49 @@
+"""The loop that completes a request."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+_TESTS = 24  # before a clock is read: a rank that is nearly here costs no more than MPI itself
+_BUSY_SECS = 100e-6  # testing only, as long as every rank has a processor of its own
+_YIELD_SECS = 400e-6  # then give way between tests: a sibling on this processor may be the one to come
+_EXCHANGE_YIELD_SECS = 5e-3  # when all are known to be here, MPI wants to be called to move the bytes
+_PAUSE_SECS = 1e-3
+_LONGEST_PAUSE_SECS = 10e-3  # who has waited for a second may lose a hundredth more
+_EXCHANGE_PAUSE_SECS = 50e-6
+
+
+def complete(test: Callable[[], bool], look: Callable[[], None], crowded: bool, met: bool = False) -> None:
+    """Return once *test* is true; *look* is asked from time to time and raises to end the wait.
+
+    Python runs the handlers of signals between two tests. MPI's own wait would burn a whole core until the
+    last rank comes, and hear of nothing.
+
+    Parameters
+    ----------
+    test, look
+        Whether the request is complete; what else has happened.
+    crowded
+        More ranks than usable processors: give way at once.
+    met
+        All ranks are in this collective, and only bytes are under way.
+    """
+    for _ in range(_TESTS):
+        if test():
+            return
+    began = time.perf_counter()
+    busy = 0.0 if crowded else _BUSY_SECS
+    yielding = _EXCHANGE_YIELD_SECS if met else _YIELD_SECS
+    while not test():
+        waited = time.perf_counter() - began
+        if waited < busy:
+            continue
+        if waited < yielding:
+            os.sched_yield()
+        elif met:
+            time.sleep(_EXCHANGE_PAUSE_SECS)
+        else:
+            time.sleep(min(waited / 8, max(_PAUSE_SECS, waited / 100), _LONGEST_PAUSE_SECS))
+        look()

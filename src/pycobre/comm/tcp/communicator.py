@@ -1,0 +1,366 @@
+"""The backend: checks, plans and failures around meetings and exchanges."""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import struct
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast, check_region
+from pycobre.comm.base import Backend, Counts, ReduceOp
+from pycobre.comm.heap import HeapRegion
+from pycobre.comm.local import LocalCommunicator
+from pycobre.comm.tcp.call import DTYPE_CODES, Call, Operation
+from pycobre.comm.tcp.config import TcpConfig
+from pycobre.comm.tcp.exchange import Exchange, fold
+from pycobre.comm.tcp.flow import Channel, Driver, Interrupted, Overdue, PeerFailed
+from pycobre.comm.tcp.frame import Ailment, ProtocolError, Trouble
+from pycobre.comm.tcp.join import join
+from pycobre.comm.tcp.judge import operation_name
+from pycobre.comm.tcp.link import Joined
+from pycobre.comm.tcp.meeting import Agenda, CallsDiffer, Meeting, small_bytes
+from pycobre.comm.tcp.sockets import listen_at
+from pycobre.comm.tcp.verdict import aborted, departed
+from pycobre.comm.tcp.watch import Watch
+from pycobre.errors import AllocationFailed, CollectiveFailed, InitializationFailed, InvalidCommunicator
+
+Array = npt.NDArray[Any]
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_ANSWER_BYTES = 200  # of what troubles a rank, or what rank 0 offers
+_OFFER = struct.Struct("<H16s")  # where the ranks of a duplicate meet, and its job
+_AGENDAS = 256  # calls that are remembered
+
+
+def _collective(
+    method: Callable[Concatenate[TcpCommunicator, Arguments], Result],
+) -> Callable[Concatenate[TcpCommunicator, Arguments], Result]:
+    """The method, which then runs alone and ends with the group's failure if the group fails in it."""
+    operation = Operation[method.__name__]
+
+    @functools.wraps(method)
+    def guarded(self: TcpCommunicator, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if not self._use.acquire(False):
+            raise InvalidCommunicator("another thread (or a signal's handler) is using this communicator")
+        try:
+            self._contributed = False
+            if self._refusal or self._watch.failing:
+                self._refuse(operation)
+            return method(self, *args, **kwargs)
+        except BaseException as error:
+            if self._contributed:
+                self._fail(operation, error)
+            raise
+        finally:
+            self._use.release()
+
+    return guarded
+
+
+class TcpCommunicator(Backend):
+    """Ranks of any machines, every pair of them with a connection.
+
+    Parameters
+    ----------
+    config
+        Where to meet, and on which terms; by default what the environment says.
+
+    Raises
+    ------
+    InitializationFailed, MissingConfiguration
+        The ranks did not come together; nothing is left behind.
+    """
+
+    backend = "tcp"
+    is_leader = True  # nobody else sees its memory
+
+    def __init__(self, config: TcpConfig | None = None) -> None:
+        found = TcpConfig.from_environment() if config is None else config
+        self._config: TcpConfig | None = found
+        self._begin(join(found, time.monotonic() + found.join_timeout_secs), found.timeout_secs)
+
+    @classmethod
+    def of_links(cls, joined: Joined, timeout_secs: float | None = None) -> Self:
+        """The communicator of a group that has come together in another way; it can't be duplicated."""
+        made = cls.__new__(cls)
+        made._config = None
+        made._begin(joined, timeout_secs)
+        return made
+
+    def _begin(self, joined: Joined, timeout_secs: float | None) -> None:
+        self.rank = joined.rank
+        self.size = len(joined.peers)
+        self._timeout_secs = timeout_secs
+        self._refusal = ""
+        self._sequence = 0
+        self._contributed = False
+        self._use = threading.Lock()
+        self._small = small_bytes(self.size)
+        self._agendas: dict[object, Agenda] = {}
+        self._watch = Watch(joined)
+        self._channels = {peer: Channel(link) for peer, link in joined.data.items()}
+        self._driver = Driver(self._watch.wake, self._watch.concerned)
+        self._meeting = Meeting(self.rank, self.size, self._channels, self._driver)
+        self._exchange = Exchange(self.rank, self.size, self._channels, self._driver)
+        # Others learn of a rank that ends without close(), or forgets its communicator.
+        self._end = weakref.finalize(self, _let_go, os.getpid(), self._watch, self._channels)
+        _open_groups.add(self)
+
+    @_collective
+    def allgatherv(self, send: Array, recv: Array, counts: Counts, displs: Counts) -> None:
+        """Every rank's *send* in every rank's *recv*; what lies between the parts stays as it is."""
+        source, target, lengths, starts = check_allgatherv(send, recv, counts, displs, self.rank, self.size)
+        number, item = source.dtype.num, source.itemsize
+        small = max(lengths) * item <= self._small
+        key = ("allgatherv", number, lengths)
+        agenda = self._agendas.get(key)
+        if agenda is None:
+            call = Call(Operation.allgatherv, DTYPE_CODES[number], counts=lengths)
+            agenda = self._plan(key, call, [length * item * small for length in lengths])
+        places = self._meet(agenda, source.tobytes() if small else b"")
+        flat = target.reshape(-1)
+        if small:
+            for (buffer, at), length, start in zip(places, lengths, starts, strict=True):
+                if length:
+                    flat[start : start + length] = np.frombuffer(buffer, source.dtype, length, at)
+            return
+        parts = [flat[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+        self._exchange.gather(self._sequence, source.reshape(-1), parts)
+
+    @_collective
+    def allreduce(self, send: Array, recv: Array, op: ReduceOp) -> None:
+        """The fold of all ranks' *send* in every rank's *recv*, element by element in rank order."""
+        source, target, reduction = check_allreduce(send, recv, op)
+        length, size, dtype = source.size, source.nbytes, source.dtype
+        small = size <= self._small
+        key = ("allreduce", dtype.num, reduction, length)
+        agenda = self._agendas.get(key)
+        if agenda is None:
+            call = Call(Operation.allreduce, DTYPE_CODES[dtype.num], reduction, length)
+            agenda = self._plan(key, call, [size * small] * self.size)
+        places = self._meet(agenda, source.tobytes() if small else b"")
+        if not length:
+            return
+        if small:
+            parts = [np.frombuffer(buffer, dtype, length, at) for buffer, at in places]
+            fold(reduction, parts, target.reshape(-1))
+        else:
+            self._exchange.reduce(self._sequence, source.reshape(-1), target.reshape(-1), reduction)
+
+    @_collective
+    def broadcast(self, buf: Array, root: int) -> None:
+        """The root's *buf* in every rank's *buf*."""
+        target, origin = check_broadcast(buf, root, self.size)
+        length, size, number = target.size, target.nbytes, target.dtype.num
+        small = size <= self._small
+        key = ("broadcast", number, origin, length)
+        agenda = self._agendas.get(key)
+        if agenda is None:
+            call = Call(Operation.broadcast, DTYPE_CODES[number], origin, length)
+            payloads = [size * small * (rank == origin) for rank in range(self.size)]
+            agenda = self._plan(key, call, payloads)
+        mine = small and self.rank == origin
+        places = self._meet(agenda, target.tobytes() if mine else b"")
+        if not length or self.size == 1:
+            return
+        if not small:
+            self._exchange.spread(self._sequence, target.reshape(-1), origin)
+        elif not mine:
+            buffer, at = places[origin]
+            target.reshape(-1)[:] = np.frombuffer(buffer, target.dtype, length, at)
+
+    @_collective
+    def barrier(self) -> None:
+        """Return once every rank has called it."""
+        self._meet(self._bare(Operation.barrier), b"")
+
+    @_collective
+    def create_shared_region(self, count: int, dtype: npt.DTypeLike) -> HeapRegion:
+        """A region in each rank's own memory, since ranks of other machines could not see it."""
+        length, found = check_region(count, dtype)
+        operation = Operation.create_shared_region
+        call = Call(operation, DTYPE_CODES[found.num], length=length)
+        self._agree(call, "")  # before any memory is taken
+        region, trouble = None, ""
+        try:
+            region = HeapRegion(length, found)
+        except AllocationFailed as error:
+            trouble = error.message or "no memory"
+        failed = self._agree(call, trouble)
+        if failed or region is None:
+            raise AllocationFailed(length * found.itemsize, failed)
+        return region
+
+    @_collective
+    def split_local(self) -> LocalCommunicator:
+        """A group of this rank alone: what it shares memory with is only itself."""
+        self._meet(self._bare(Operation.split_local), b"")
+        return LocalCommunicator()
+
+    @_collective
+    def duplicate(self) -> TcpCommunicator:
+        """A second communicator of the same ranks, over connections of its own."""
+        if self._config is None:
+            raise InitializationFailed("tcp", "a group that was made of links can't be duplicated")
+        call, trouble, offer = Call(Operation.duplicate), "", b""
+        listener: socket.socket | None = None
+        made: TcpCommunicator | None = None
+        try:
+            if self.rank == 0 and self.size > 1:
+                try:
+                    listener = listen_at(self._config.listening_address, 0, 4 * self.size + 64)
+                    offer = _OFFER.pack(listener.getsockname()[1], os.urandom(16))
+                except InitializationFailed as error:
+                    trouble = error.message
+            failed = self._agree(call, trouble)
+            if not failed:
+                port, job = _OFFER.unpack(self._exchanged(call, offer)[0][: _OFFER.size])
+                config = replace(
+                    self._config,
+                    port=port or self._config.port,
+                    job=job,
+                    listener=listener.detach() if listener else None,
+                )
+                try:
+                    made = TcpCommunicator(config)
+                except InitializationFailed as error:
+                    trouble = error.message
+                failed = self._agree(call, trouble)
+        finally:
+            if listener is not None:
+                listener.close()
+        if failed or made is None:
+            if made is not None:
+                made.close()
+            raise InitializationFailed("tcp", failed)
+        return made
+
+    def abort(self, reason: str) -> None:
+        """Make every rank's pending and later call raise, with *reason*. From any thread, at any time."""
+        if self._refusal == _FORKED:
+            return
+        if self._refusal == _CLOSED:
+            raise InvalidCommunicator(_CLOSED)
+        self._watch.settle(aborted(self.rank, f"aborted: {reason}"))
+
+    def close(self) -> None:
+        """Leave the group. Closing twice does nothing; a rank that ends without closing counts as lost."""
+        if self._refusal in (_CLOSED, _FORKED):
+            return
+        if not self._use.acquire(False):
+            raise InvalidCommunicator("another thread is in a collective: abort() it first")
+        try:
+            self._refusal = _CLOSED
+            self._end.detach()
+            _let_go(os.getpid(), self._watch, self._channels, ended=False)
+        finally:
+            self._use.release()
+
+    def _plan(self, key: object, call: Call, payload_bytes: Sequence[int]) -> Agenda:
+        if len(self._agendas) >= _AGENDAS:
+            self._agendas.clear()
+        agenda = self._agendas[key] = Agenda(call, payload_bytes)
+        return agenda
+
+    def _bare(self, operation: Operation) -> Agenda:
+        """The agenda of a call without arguments."""
+        return self._agendas.get(operation.name) or self._plan(
+            operation.name, Call(operation), [0] * self.size
+        )
+
+    def _meet(self, agenda: Agenda, payload: bytes) -> list[tuple[bytes | bytearray, int]]:
+        """What all ranks brought to the next meeting."""
+        self._contributed = True
+        self._sequence = sequence = self._sequence + 1
+        watch = self._watch
+        watch.operation = agenda.operation
+        watch.entered = sequence
+        if sequence > watch.last_possible:  # rank 0 closed: the thread may have looked too early to see
+            watch.settle(departed([0], operation_name(agenda.operation), sequence))
+            raise Interrupted
+        if self._timeout_secs is not None:
+            self._driver.deadline = time.monotonic() + self._timeout_secs
+        return self._meeting.hold(sequence, agenda, payload)
+
+    def _exchanged(self, call: Call, payload: bytes) -> list[bytes]:
+        """(R,) The few bytes that each rank brings along with *call*."""
+        length = min(_ANSWER_BYTES, self._small)
+        places = self._meet(Agenda(call, [length] * self.size), payload[:length].ljust(length, b"\0"))
+        return [bytes(buffer[at : at + length]) for buffer, at in places]
+
+    def _agree(self, call: Call, trouble: str) -> str:
+        """What troubles any rank, the same on all; empty if nothing does."""
+        answers = self._exchanged(call, trouble.encode(errors="replace"))
+        told = enumerate(answer.rstrip(b"\0").decode(errors="replace") for answer in answers)
+        return "; ".join(f"rank {rank}: {text}" for rank, text in told if text)
+
+    def _refuse(self, operation: Operation) -> None:
+        if not self._refusal:
+            verdict = self._watch.verdict()
+            self._refusal = f"this communicator failed before ({verdict.reason}): {verdict.message}"
+            raise CollectiveFailed(operation.name, verdict.reason, verdict.ranks, verdict.message)
+        raise InvalidCommunicator(self._refusal)
+
+    def _fail(self, operation: Operation, error: BaseException) -> None:
+        """Raise what the group failed with; return if *error* is this rank's own and is to be raised."""
+        match error:
+            case Interrupted():
+                pass
+            case CallsDiffer():
+                self._watch.settle(error.verdict)
+            case Overdue():
+                limit = self._timeout_secs or 0.0
+                self._watch.report(Trouble(self._sequence, Ailment.OVERDUE, operation, error.peer, limit))
+            case PeerFailed(cause=ProtocolError()):
+                self._watch.settle(aborted(error.peer, f"sent what does not belong here: {error.cause}"))
+            case PeerFailed():
+                self._watch.report(Trouble(self._sequence, Ailment.ENDED, operation, error.peer))
+            case AllocationFailed() | InitializationFailed():
+                return  # on all ranks alike, and the group goes on
+            case _:
+                verdict = aborted(self.rank, f"was interrupted in {operation.name}: {type(error).__name__}")
+                self._watch.settle(verdict)
+                self._refusal = f"this communicator failed before ({verdict.reason}): {verdict.message}"
+                return
+        self._refuse(operation)
+
+    def _disown(self) -> None:
+        self._refusal = _FORKED
+        self._use = threading.Lock()
+        self._watch.disown()
+        for channel in self._channels.values():
+            channel.link.close()
+
+
+_CLOSED = "this communicator is closed"
+_FORKED = "this process was forked from a rank, it is not one itself"
+
+_open_groups: weakref.WeakSet[TcpCommunicator] = weakref.WeakSet()
+
+
+def _let_go(process: int, watch: Watch, channels: dict[int, Channel], ended: bool = True) -> None:
+    if os.getpid() != process:
+        return
+    watch.leave(ended=ended)
+    for channel in channels.values():
+        channel.link.close()
+
+
+def _disown_all() -> None:
+    # A copy of a rank would keep its connections open after its end, and nobody would notice that.
+    for group in list(_open_groups):
+        group._disown()
+
+
+os.register_at_fork(after_in_child=_disown_all)

@@ -1,0 +1,374 @@
+"""Bytes in both directions over many links at once, and how a rank waits for them."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from pycobre.comm.tcp.frame import (
+    HEADER_BYTES,
+    PIECE_BYTES,
+    SEAL_BYTES,
+    Kind,
+    ProtocolError,
+    Seal,
+    body_length,
+    header,
+)
+from pycobre.comm.tcp.link import Link, LinkEnded
+
+_YIELD_SECS = 50e-6  # a rank that is nearly here costs less than going to sleep and being woken
+_LEAST_YIELD_SECS = 4e-6
+_LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
+_EMPTY = memoryview(b"")
+_give_way = getattr(os, "sched_yield", lambda: time.sleep(0))  # not every system has it
+
+
+class Overdue(Exception):
+    """The limit of one collective has passed, in a wait for *peer* among others."""
+
+    def __init__(self, peer: int) -> None:
+        self.peer = peer
+        super().__init__(f"rank {peer}")
+
+
+class Interrupted(Exception):
+    """The group has failed, as the wake descriptor tells."""
+
+
+class PeerFailed(Exception):
+    """The link to a peer ended (:class:`LinkEnded`) or brought nonsense (:class:`ProtocolError`)."""
+
+    def __init__(self, peer: int, cause: LinkEnded | ProtocolError) -> None:
+        self.peer = peer
+        self.cause = cause
+        super().__init__(f"rank {peer}: {cause}")
+
+
+class Channel:
+    """A data link with its seals.
+
+    Attributes
+    ----------
+    link
+        The link.
+    sends, receives
+        The seal of each direction, ``None`` where frames are not sealed.
+    seal_bytes
+        What a seal adds to each frame.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.sends = Seal(link.keys.sends) if link.keys else None
+        self.receives = Seal(link.keys.receives) if link.keys else None
+        self.seal_bytes = SEAL_BYTES if link.keys else 0
+
+
+class Outgoing:
+    """Frames on their way to one peer.
+
+    Parameters
+    ----------
+    channel
+        Where they go.
+    frames
+        The parts of each, made when its turn comes.
+
+    Attributes
+    ----------
+    channel
+        Where it goes.
+    done
+        Whether all of it went out.
+    """
+
+    events = select.POLLOUT
+
+    def __init__(self, channel: Channel, frames: Iterator[list[memoryview]]) -> None:
+        self.channel = channel
+        self._frames = frames
+        self._parts = next(frames, [])
+        self.done = not self._parts
+
+    def step(self) -> bool:
+        """Whether something went out just now."""
+        sent = self.channel.link.send_some(self._parts)
+        if sent:
+            self.went(sent)
+        return sent > 0
+
+    def went(self, sent: int) -> None:
+        """Take note that *sent* bytes went out."""
+        while self._parts and sent >= self._parts[0].nbytes:
+            sent -= self._parts.pop(0).nbytes
+        if sent:
+            self._parts[0] = self._parts[0][sent:]
+        elif not self._parts:
+            self._parts = next(self._frames, [])
+            self.done = not self._parts
+
+
+def rest_of_frame(channel: Channel, parts: list[memoryview], length: int) -> Outgoing | None:
+    """What does not go out at once of a frame of *length* bytes, ``None`` if all of it does.
+
+    Raises
+    ------
+    PeerFailed
+        The link ended.
+    """
+    if channel.sends:
+        parts.append(memoryview(channel.sends.mark(parts)))
+        length += SEAL_BYTES
+    try:
+        sent = channel.link.send_some(parts)
+    except LinkEnded as error:
+        raise PeerFailed(channel.link.peer, error) from error
+    if sent == length:
+        return None
+    rest = Outgoing(channel, iter([parts]))
+    rest.went(sent)
+    return rest
+
+
+def pieces(channel: Channel, sequence: int, data: memoryview) -> Iterator[list[memoryview]]:
+    """The frames of a large payload."""
+    for at in range(0, data.nbytes, PIECE_BYTES):
+        piece = data[at : at + PIECE_BYTES]
+        parts = [memoryview(header(Kind.PIECE, piece.nbytes, sequence)), piece]
+        if channel.sends:
+            parts.append(memoryview(channel.sends.mark(parts)))
+        yield parts
+
+
+class Incoming:
+    """A large payload on its way in, straight to its place.
+
+    Attributes
+    ----------
+    channel
+        Where it comes from.
+    done
+        Whether all of it is here.
+    """
+
+    events = select.POLLIN
+
+    def __init__(self, channel: Channel, sequence: int, place: memoryview) -> None:
+        self.channel = channel
+        self.done = not place.nbytes
+        self._sequence = sequence
+        self._left = place
+        self._head = memoryview(bytearray(HEADER_BYTES))
+        self._mark = memoryview(bytearray(channel.seal_bytes))
+        self._piece = _EMPTY
+        self._room = self._head
+        self._stage = 0
+
+    def step(self) -> bool:
+        """Whether something came just now."""
+        count = self.channel.link.receive_some(self._room)
+        if not count:
+            return False
+        self._room = self._room[count:]
+        if not self._room.nbytes:
+            self._next_stage()
+        return True
+
+    def _next_stage(self) -> None:
+        # Header, piece, and its seal where there is one; then the next piece.
+        if self._stage == 0:
+            expected = min(PIECE_BYTES, self._left.nbytes)
+            if body_length(self._head, Kind.PIECE, self._sequence, expected) != expected:
+                raise ProtocolError("a piece of a payload is shorter than it should be")
+            self._room = self._piece = self._left[:expected]
+            self._left = self._left[expected:]
+            self._stage = 1
+            return
+        if self._stage == 1 and self.channel.receives:
+            self._room = self._mark
+            self._stage = 2
+            return
+        if self._stage == 2 and self.channel.receives:
+            self.channel.receives.check((self._head, self._piece), self._mark)
+        self._room = self._head
+        self._stage = 0
+        self.done = not self._left.nbytes
+
+
+class FrameIn:
+    """The frame of a meeting, of a length that only its header tells, into room of a fixed size.
+
+    Attributes
+    ----------
+    channel
+        Where it comes from.
+    done
+        Whether all of it is here.
+    end
+        Where its body ends in the room; right once it is done.
+    """
+
+    events = select.POLLIN
+
+    def __init__(self, channel: Channel, room: bytearray) -> None:
+        self.channel = channel
+        self.done = True
+        self.end = 0
+        self._room = room
+        self._view = memoryview(room)
+        self._most = len(room) - HEADER_BYTES - channel.seal_bytes
+        self._filled = 0
+        self._goal = 0
+        self._head = b""
+        self._sequence = 0
+
+    def expect(self, head: bytes, length: int, sequence: int) -> None:
+        """Begin to receive the meeting of operation *sequence*, most likely *length* bytes after *head*."""
+        self.done = False
+        self.end = HEADER_BYTES + length
+        self._head = head
+        self._sequence = sequence
+        self._filled = 0
+        self._goal = self.end + self.channel.seal_bytes
+
+    def step(self) -> bool:
+        """Whether something came just now."""
+        before = self._filled
+        count = self.channel.link.receive_some(self._view[before : self._goal])
+        if not count:
+            return False
+        self._filled = before + count
+        if self._filled < HEADER_BYTES:
+            return True
+        if before < HEADER_BYTES and self._room[:HEADER_BYTES] != self._head:
+            # A rank that calls something else sends another length. What was then read beyond the frame is
+            # of no use to anyone: the group fails.
+            head = self._view[:HEADER_BYTES]
+            self.end = HEADER_BYTES + body_length(head, Kind.MEETING, self._sequence, self._most)
+            self._goal = self.end + self.channel.seal_bytes
+        if self._filled >= self._goal:
+            if self.channel.receives:
+                self.channel.receives.check((self._view[: self.end],), self._view[self.end : self._goal])
+            self.done = True
+        return True
+
+
+Transfer = Outgoing | Incoming | FrameIn
+
+
+class Driver:
+    """Moves transfers until they are done: tries, gives way for a moment, then sleeps.
+
+    Parameters
+    ----------
+    wake
+        A descriptor that is readable once the group has failed.
+    concerned
+        Whether it then failed in this collective, and not only for those that come after.
+
+    Attributes
+    ----------
+    deadline
+        When the collective is overdue, on the monotonic clock; ``None`` for never.
+    """
+
+    def __init__(self, wake: int, concerned: Callable[[], bool]) -> None:
+        self._wake = wake
+        self._concerned = concerned
+        self._yield_secs = _YIELD_SECS
+        self.deadline: float | None = None
+
+    def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
+        """What to wait with until one of *transfers* can go on, or the group has failed."""
+        poll = select.poll()
+        poll.register(self._wake, select.POLLIN)
+        events: dict[int, int] = {}
+        for transfer in transfers:
+            descriptor = transfer.channel.link.fileno()
+            events[descriptor] = events.get(descriptor, 0) | transfer.events
+        for descriptor, wanted in events.items():
+            poll.register(descriptor, wanted)
+        return poll
+
+    def run(self, transfers: Iterable[Transfer]) -> None:
+        """Return when all *transfers* are done.
+
+        Raises
+        ------
+        PeerFailed
+            A link ended or brought nonsense.
+        Overdue
+            :attr:`deadline` has passed.
+        Interrupted
+            The group has failed.
+        """
+        pending = [transfer for transfer in transfers if not transfer.done]
+        poll = self.poll_for(pending)
+        while pending:
+            moved = False
+            for transfer in pending:
+                moved |= step(transfer)
+            before = len(pending)
+            pending = [transfer for transfer in pending if not transfer.done]
+            if len(pending) < before:
+                poll = self.poll_for(pending)
+            elif not moved:
+                self.wait(poll, pending[0])
+
+    def receive(self, frame: FrameIn, poll: select.poll) -> None:
+        """Return when *frame* is here; *poll* is what to wait with for it.
+
+        Raises
+        ------
+        PeerFailed, Overdue, Interrupted
+            As in :meth:`run`.
+        """
+        link = frame.channel.link
+        while not frame.done:
+            # To look first costs less than an attempt in vain: that is an exception.
+            if not link.buffered:
+                self.wait(poll, frame)
+            step(frame)
+
+    def wait(self, poll: select.poll, transfer: Transfer) -> None:
+        """Return when *poll* finds something to do; *transfer* is one of those that it waits for."""
+        ready = poll.poll(0)
+        if not ready:
+            now = time.monotonic()
+            give_up = now + self._yield_secs
+            while now < give_up:
+                _give_way()
+                ready = poll.poll(0)
+                if ready:
+                    self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
+                    break
+                now = time.monotonic()
+            else:
+                self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
+                left = None if self.deadline is None else max(0.0, self.deadline - now)
+                ready = poll.poll(None if left is None else left * 1e3)
+                if not ready:
+                    raise Overdue(transfer.channel.link.peer)
+        if len(ready) == 1 and ready[0][0] == self._wake:
+            self._stay(poll)
+
+    def _stay(self, poll: select.poll) -> None:
+        """Return if it is worth going on although the group has failed."""
+        if not self._concerned():
+            poll.unregister(self._wake)
+            ready = poll.poll(_LAST_BYTES_SECS * 1e3)
+            poll.register(self._wake, select.POLLIN)
+            if ready:
+                return
+        raise Interrupted
+
+
+def step(transfer: Transfer) -> bool:
+    """Whether *transfer* moved just now."""
+    try:
+        return transfer.step()
+    except (LinkEnded, ProtocolError) as error:
+        raise PeerFailed(transfer.channel.link.peer, error) from error
