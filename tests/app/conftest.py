@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 TOY = Path(__file__).parents[2] / "examples" / "toy"
@@ -20,6 +24,18 @@ WATCHDOG_SECS = 100.0
 def toy() -> Path:
     """The bundled toy case."""
     return TOY
+
+
+@pytest.fixture
+def infeasible(tmp_path: Path) -> Path:
+    """The toy case with an inflow so negative that no water can pay for it; and no inflow may be bought."""
+    case = tmp_path / "case"
+    shutil.copytree(TOY, case)
+    openings = pq.read_table(case / "scenarios" / "noise_openings.parquet")
+    values = np.where(np.array(openings["value"]) < 0, -30.0, openings["value"])
+    openings = openings.set_column(openings.schema.get_field_index("value"), "value", pa.array(values))
+    pq.write_table(openings, case / "scenarios" / "noise_openings.parquet")
+    return case
 
 
 @pytest.fixture

@@ -6,15 +6,14 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from conftest import clean_environment
 
 from pycobre.results import Results, read_policy
 
@@ -24,7 +23,7 @@ RESULT_KEYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", [(), ("--ranks", 1), ("--ranks", 2), ("--ranks", 3, "--backend", "shm")])
+@pytest.mark.parametrize("how", [(), ("--ranks", 1), ("--ranks", 2), ("--ranks", 3, "--backend", "tcp")])
 def test_json_has_one_object_a_line_and_a_result_last(pycobre_run, last_record, toy, tmp_path, how):
     ran = pycobre_run("run", toy, "--out", tmp_path / "out", "--json", *how)
     assert ran.returncode == 0, ran.stderr
@@ -37,6 +36,8 @@ def test_json_has_one_object_a_line_and_a_result_last(pycobre_run, last_record, 
     kinds = [json.loads(line)["type"] for line in ran.stdout.splitlines()]
     assert kinds[0] == "started"
     assert kinds.count("iteration") == result["iterations"]
+    assert {json.loads(line)["rank"] for line in ran.stdout.splitlines()} == {0}
+    assert kinds[-1] == "result"
     assert "lower bound" in ran.stderr  # prose, apart from the objects
     assert Results.open(tmp_path / "out").status == "complete"
 
@@ -76,8 +77,8 @@ def test_no_simulation_trains_only(pycobre_run, last_record, toy, tmp_path):
         (("--ranks", 0), 2, "--ranks"),
         (("--set", "nonsense"), 2, "KEY=VALUE"),
         (("--backend", "smoke"), 5, "smoke"),
-        (("--backend", "tcp"), 5, "tcp"),
-        (("--backend", "mpi", "--ranks", 2), 5, "mpi"),
+        (("--backend", "tcp"), 5, "COBRE_TCP_RANK"),
+        (("--backend", "mpi", "--ranks", 2), 5, "mpiexec -n 2 pycobre run"),
         (("--backend", "local", "--ranks", 2), 5, "shm"),
         (("--set", "training.forward_passes=0"), 3, "forward_passes"),
         (("--set", "training.forward_pases=4"), 3, "forward_pases"),
@@ -152,15 +153,8 @@ def test_interrupt_keeps_the_policy_of_finished_iterations(toy, tmp_path, ranks,
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_infeasible_stage_names_its_place_and_rows(pycobre_run, last_record, toy, tmp_path, ranks):
-    """An inflow so negative that no water can pay for it, and no inflow may be bought."""
-    case = tmp_path / "case"
-    shutil.copytree(toy, case)
-    openings = pq.read_table(case / "scenarios" / "noise_openings.parquet")
-    values = np.where(np.array(openings["value"]) < 0, -30.0, openings["value"])
-    openings = openings.set_column(openings.schema.get_field_index("value"), "value", pa.array(values))
-    pq.write_table(openings, case / "scenarios" / "noise_openings.parquet")
-    ran = pycobre_run("run", case, "--out", tmp_path / "out", "--ranks", ranks, "--json")
+def test_infeasible_stage_names_its_place_and_rows(pycobre_run, last_record, infeasible, tmp_path, ranks):
+    ran = pycobre_run("run", infeasible, "--out", tmp_path / "out", "--ranks", ranks, "--json")
     assert ran.returncode == 4
     assert "infeasible" in ran.stderr
     assert "water_hm3[hydro 0]" in ran.stderr
@@ -203,17 +197,34 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_ranks_started_by_hand_meet_by_name_and_one_of_them_speaks(toy, tmp_path):
-    out = tmp_path / "out"
-    command = [sys.executable, "-m", "pycobre.app.cli", "run", str(toy), "--out", str(out), "--json"]
-    name = f"by-hand-{os.getpid()}"
+HANDS = {
+    "shm": {"COBRE_SHM_NAME": f"by-hand-{os.getpid()}", "COBRE_SHM_RANK": "{rank}", "COBRE_SHM_SIZE": "2"},
+    "torchrun": {
+        "RANK": "{rank}",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "{port}",
+        "TORCHELASTIC_RUN_ID": "none",
+        "COBRE_TCP_INSECURE": "1",
+    },
+}
+
+
+def ranks_by_hand(launcher, arguments):
+    """What two ranks of ``pycobre`` printed and ended with, started with the variables of *launcher*."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1] - 1
+    command = [sys.executable, "-m", "pycobre.app.cli", *map(str, arguments)]
     processes = [
         subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "COBRE_SHM_NAME": name, "COBRE_SHM_RANK": str(rank), "COBRE_SHM_SIZE": "2"},
+            env={
+                **clean_environment(),
+                **{name: value.format(rank=rank, port=port) for name, value in HANDS[launcher].items()},
+            },
         )
         for rank in range(2)
     ]
@@ -223,7 +234,23 @@ def test_ranks_started_by_hand_meet_by_name_and_one_of_them_speaks(toy, tmp_path
         for process in processes:
             process.kill()
             process.wait()
-    assert [process.returncode for process in processes] == [0, 0], told
+    assert not [path for path in Path("/dev/shm").iterdir() if "by-hand" in path.name]
+    return told, [process.returncode for process in processes]
+
+
+@pytest.mark.parametrize("launcher", HANDS)
+def test_one_of_the_ranks_that_another_launcher_started_speaks(toy, tmp_path, launcher):
+    told, codes = ranks_by_hand(launcher, ["run", toy, "--out", tmp_path / "out", "--json"])
+    assert codes == [0, 0], told
     assert json.loads(told[0][0].splitlines()[-1])["status"] == "done"
-    assert told[1][0] == ""
-    assert not [path for path in Path("/dev/shm").iterdir() if name in path.name]
+    assert told[1] == ("", "")
+
+
+@pytest.mark.parametrize("launcher", HANDS)
+def test_all_ranks_of_another_launcher_end_with_the_code_and_rank_0_says_why(toy, tmp_path, launcher):
+    arguments = ["run", toy, "--out", tmp_path / "out", "--json", "--set", "training.forward_passes=0"]
+    told, codes = ranks_by_hand(launcher, arguments)
+    assert (codes[0], codes[1] in (3, 5)) == (3, True), told
+    assert "forward_passes" in told[0][1]
+    assert json.loads(told[0][0])["status"] == "failed"
+    assert told[1] == ("", "")

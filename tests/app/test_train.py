@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import subprocess
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 import pytest
 
 import pycobre
-from pycobre.errors import BackendNotAvailable, CaseError
+from pycobre.errors import BackendError, CaseError, StageProblemError, WorkerError
 from pycobre.sddp import IterationFinished
 from pycobre.study import RunFinished, StudyStarted
 
@@ -30,39 +33,93 @@ def test_returns_policy_and_summary_and_leaves_no_files(num_workers, tmp_path, m
     assert not list(tmp_path.iterdir())
 
 
-def test_events_of_workers_come_to_the_caller():
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_events_and_records_of_all_workers_come_to_the_caller(backend):
     events = []
-    pycobre.train(TOY, num_workers=2, on_event=events.append)
-    assert isinstance(events[0], StudyStarted)
-    assert events[0].ranks == 2
-    assert isinstance(events[-1], RunFinished)
-    numbers = [event.iteration for event in events if isinstance(event, IterationFinished)]
-    assert numbers == list(range(1, events[-1].iterations + 1))
+    result = pycobre.train(TOY, num_workers=2, backend=backend, on_event=events.append)
+    for rank in range(2):
+        own = [event for event in events if event.rank == rank]
+        assert isinstance(own[0], StudyStarted)
+        assert (own[0].ranks, own[0].backend) == (2, backend)
+        assert isinstance(own[-1], RunFinished)
+        numbers = [event.iteration for event in own if isinstance(event, IterationFinished)]
+        assert numbers == list(range(1, result.iterations + 1))
+    assert result.summary.rank == 0
+    assert [worker.rank for worker in result.workers] == [0, 1]
+    assert len({worker.pid for worker in result.workers} | {os.getpid()}) == 3
+    assert all(worker.exit_code == 0 and worker.host == platform.node() for worker in result.workers)
+    assert all(worker.cpu_s > 0 and worker.peak_rss_bytes > 10**7 for worker in result.workers)
+
+
+def test_a_single_worker_is_this_process():
+    [worker] = pycobre.train(TOY).workers
+    assert (worker.rank, worker.pid, worker.exit_code) == (0, os.getpid(), None)
+
+
+def children() -> list[str]:
+    me = os.getpid()
+    return Path(f"/proc/{me}/task/{threading.get_native_id()}/children").read_text().split()
+
+
+@pytest.mark.parametrize(("num_workers", "backend"), [(1, "auto"), (2, "shm"), (2, "tcp")])
+def test_an_exception_in_a_callback_ends_the_run_and_its_workers(num_workers, backend):
+    def stop(event):
+        if isinstance(event, IterationFinished) and event.iteration == 3:
+            raise LookupError("enough")
+
+    forever = {"training.iterations": 10**6}
+    with pytest.raises(LookupError, match="enough"):
+        pycobre.train(TOY, num_workers=num_workers, backend=backend, overrides=forever, on_event=stop)
+    assert not children()
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_the_error_of_a_worker_is_the_cause_of_ours(infeasible, tmp_path, capfd, backend):
+    with pytest.raises(WorkerError) as caught:
+        pycobre.train(infeasible, num_workers=2, backend=backend, output=tmp_path / "out")
+    error, cause = caught.value, caught.value.__cause__
+    assert isinstance(cause, StageProblemError)
+    assert (error.exit_code, cause.rank) == (4, error.rank)
+    assert (cause.stage, cause.iteration, cause.status) == (0, 1, "infeasible")
+    assert cause.conflict
+    shown = "".join(traceback.format_exception(error))
+    assert f"Traceback on rank {error.rank}" in shown
+    assert "in walk" in shown
 
 
 SCRIPT = f"""
 import pycobre
-result = pycobre.train({str(TOY)!r}, num_workers=2)
+result = pycobre.train({str(TOY)!r}, num_workers=2, backend=BACKEND)
 print("bound", result.lower_bound)
 """
 
 
-def test_works_from_a_script_without_guard(tmp_path):
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+@pytest.mark.parametrize("how", ["script", "command", "interpreter"])
+def test_works_from_a_script_without_guard_a_command_and_a_live_interpreter(tmp_path, how, backend):
+    """An interpreter that reads cells has no file for its main module, as in a notebook."""
+    text = SCRIPT.replace("BACKEND", repr(backend))
     script = tmp_path / "plan.py"
-    script.write_text(SCRIPT)
-    check([sys.executable, str(script)])
+    script.write_text(text)
+    if how == "interpreter":
+        cells = f"import code; code.InteractiveInterpreter().runcode({text!r})\n"
+        check([sys.executable, "-i", "-q"], cells)
+    else:
+        check([sys.executable, str(script)] if how == "script" else [sys.executable, "-c", text])
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_works_from_a_command_whatever_the_start_method(method):
+@pytest.mark.parametrize(
+    ("method", "backend"), [("fork", "shm"), ("spawn", "tcp"), ("spawn", "shm"), ("forkserver", "tcp")]
+)
+def test_works_whatever_the_start_method(method, backend):
     start = f"import multiprocessing; multiprocessing.set_start_method({method!r})\n"
-    check([sys.executable, "-c", start + SCRIPT])
+    check([sys.executable, "-c", start + SCRIPT.replace("BACKEND", repr(backend))])
 
 
-def check(command):
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+def check(command, typed=""):
+    ran = subprocess.run(command, input=typed, capture_output=True, text=True, timeout=100, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert float(ran.stdout.split("bound")[1]) == pytest.approx(VALUE, abs=1e-4)
+    assert float(ran.stdout.split("bound")[1].split()[0]) == pytest.approx(VALUE, abs=1e-4)
     assert ran.stdout.count("bound") == 1  # the script ran once, not once a worker
 
 
@@ -78,8 +135,9 @@ def test_wrong_input_raises_before_anything_starts(tmp_path):
     with pytest.raises(CaseError) as caught:
         pycobre.train(TOY, num_workers=2, overrides={"training.forward_passes": 0, "training.nothing": 1})
     assert len(caught.value.problems) == 2
-    with pytest.raises(BackendNotAvailable):
-        pycobre.train(TOY, num_workers=2, backend="tcp", output=tmp_path / "out")
+    for backend, words in (("local", "shm or tcp"), ("mpi", "mpiexec"), ("smoke", "smoke")):
+        with pytest.raises(BackendError, match=words):
+            pycobre.train(TOY, num_workers=2, backend=backend, output=tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 

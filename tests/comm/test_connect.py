@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
+import os
+import subprocess
+import sys
+import types
+
 import pytest
 
 from pycobre.comm import (
@@ -14,16 +21,164 @@ from pycobre.comm import (
 )
 from pycobre.errors import BackendNotAvailable, InitializationFailed, InvalidBackend, MissingConfiguration
 
-LAUNCHERS = ("PMI_", "OMPI_", "MPI_", "SLURM_", "COBRE_", "_PYCOBRE_")
+LAUNCHERS = ("PMI", "OMPI_", "MPI_", "SLURM_", "COBRE_", "_PYCOBRE_", "TORCHELASTIC_", "MASTER_", "JOB_")
 
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch):
-    import os
-
     for variable in list(os.environ):
-        if variable.startswith(LAUNCHERS):
+        if variable.startswith(LAUNCHERS) or variable in ("RANK", "WORLD_SIZE"):
             monkeypatch.delenv(variable)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """A function that says whether mpi4py is there, and stands in for what would start MPI."""
+
+    def say(mpi4py: bool, size: int = 4) -> type:
+        class MpiCommunicator(LocalCommunicator):
+            closed = False
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.backend, self.size = "mpi", size
+
+            def close(self) -> None:
+                type(self).closed = True
+
+        find = importlib.util.find_spec
+        there = importlib.machinery.ModuleSpec("mpi4py", None) if mpi4py else None
+        monkeypatch.setattr(
+            "importlib.util.find_spec", lambda name, *more: there if name == "mpi4py" else find(name, *more)
+        )
+        room = types.ModuleType("pycobre.comm.mpi")
+        room.MpiCommunicator = MpiCommunicator
+        monkeypatch.setitem(sys.modules, "pycobre.comm.mpi", room)
+        return MpiCommunicator
+
+    return say
+
+
+@pytest.fixture
+def meeting_nobody(monkeypatch):
+    """Stand-ins for backends that would wait for other ranks: the table is about which, not how."""
+    for backend, place in (("shm", "shm.ShmCommunicator"), ("tcp", "tcp.communicator.TcpCommunicator")):
+        stand_in = type(place, (LocalCommunicator,), {"backend": backend})
+        monkeypatch.setattr(f"pycobre.comm.{place}", stand_in)
+
+
+MPICH = {"PMI_RANK": "1", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "4"}
+OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "1"}
+STEP = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4", "SLURM_NTASKS": "4"}
+SCRIPT = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
+TORCHRUN = {
+    "RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost", "MASTER_PORT": "29400",
+    "TORCHELASTIC_RUN_ID": "none",
+}  # fmt: skip
+OUR_TCP = {"COBRE_TCP_RANK": "1", "COBRE_TCP_SIZE": "4", "COBRE_TCP_COORDINATOR": "localhost"}
+OUR_SHM = {"COBRE_SHM_NAME": "n", "COBRE_SHM_RANK": "1", "COBRE_SHM_SIZE": "4"}
+REFUSED = "refused"
+
+TABLE = [
+    # what is set,                                                    with mpi4py, without
+    ("nothing", {}, "local", "local"),
+    ("tcp, a worker", OUR_TCP, "tcp", "tcp"),
+    ("tcp, rank 0", {"COBRE_TCP_RANK": "0", "COBRE_TCP_SIZE": "4"}, "tcp", "tcp"),
+    ("tcp, a coordinator only", {"COBRE_TCP_COORDINATOR": "localhost"}, "tcp", "tcp"),
+    ("tcp, a size only", {"COBRE_TCP_SIZE": "4"}, "tcp", "tcp"),
+    ("tcp, an empty coordinator", {"COBRE_TCP_COORDINATOR": " "}, "local", "local"),
+    ("Kubernetes", {"JOB_COMPLETION_INDEX": "0", "COBRE_TCP_SIZE": "4"}, "tcp", "tcp"),
+    ("Kubernetes, another job", {"JOB_COMPLETION_INDEX": "0"}, "local", "local"),
+    ("shm", OUR_SHM, "shm", "shm"),
+    ("shm without a name", {"COBRE_SHM_RANK": "1", "COBRE_SHM_SIZE": "4"}, "shm", "shm"),
+    ("tcp and shm", {**OUR_SHM, **OUR_TCP}, "tcp", "tcp"),
+    *((f"{name} only", {name: "1"}, "mpi", REFUSED) for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK")),
+    *((f"{name} only", {name: "1"}, "mpi", REFUSED) for name in ("MPI_LOCALRANKID", "PMIX_RANK")),
+    *((f"{name} only", {name: "4"}, "mpi", REFUSED) for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")),
+    ("MPICH", MPICH, "mpi", REFUSED),
+    ("Open MPI", OPEN_MPI, "mpi", REFUSED),
+    ("MPICH, one rank", {"PMI_RANK": "0", "PMI_SIZE": "1"}, "mpi", "local"),
+    ("a Slurm step", STEP, "mpi", REFUSED),
+    ("a Slurm step of one", {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, "mpi", "local"),
+    ("a Slurm batch script", SCRIPT, "local", "local"),
+    ("torchrun", TORCHRUN, "tcp", "tcp"),
+    *((f"torchrun without {name}", {k: v for k, v in TORCHRUN.items() if k != name}, "local", "local")
+      for name in TORCHRUN),
+    ("torchrun in a Slurm batch script", {**SCRIPT, **TORCHRUN}, "tcp", "tcp"),
+    ("torchrun in a Slurm step of one",
+     {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", **TORCHRUN}, "mpi", "tcp"),
+    ("shm in an MPICH rank", {**MPICH, **OUR_SHM}, "shm", "shm"),
+    ("tcp in an Open MPI rank", {**OPEN_MPI, **OUR_TCP}, "tcp", "tcp"),
+    ("tcp in a Slurm step", {**STEP, **OUR_TCP}, "tcp", "tcp"),
+    ("shm in torchrun", {**TORCHRUN, **OUR_SHM}, "shm", "shm"),
+    ("told local in an MPICH rank", {**MPICH, "COBRE_COMM_BACKEND": "local"}, "local", "local"),
+    ("told tcp in an Open MPI rank", {**OPEN_MPI, "COBRE_COMM_BACKEND": "TCP"}, "tcp", "tcp"),
+    ("told mpi beside ours", {**OUR_SHM, "COBRE_COMM_BACKEND": "mpi"}, "mpi", REFUSED),
+    ("told auto in an MPICH rank", {**MPICH, "COBRE_COMM_BACKEND": "auto"}, "mpi", REFUSED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mpi4py", [True, False], ids=["mpi4py", "no mpi4py"])
+@pytest.mark.parametrize(
+    ("variables", "with_mpi4py", "without"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
+)
+def test_what_is_set_decides(monkeypatch, installed, meeting_nobody, variables, with_mpi4py, without, mpi4py):
+    installed(mpi4py)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    expected = with_mpi4py if mpi4py else without
+    if expected is REFUSED:
+        with pytest.raises(BackendNotAvailable, match=r"pip install 'pycobre\[mpi\]'"):
+            create_communicator()
+        return
+    with create_communicator() as comm:
+        assert comm.backend == expected
+
+
+@pytest.mark.parametrize("variables", [MPICH, OPEN_MPI, STEP], ids=["MPICH", "Open MPI", "Slurm"])
+@pytest.mark.parametrize("kind", [None, "mpi"])
+def test_several_launched_ranks_are_never_silent_singletons(monkeypatch, installed, variables, kind):
+    comm = installed(True, size=1)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InitializationFailed, match=r"4 ranks.*mpiexec.*--mpi=pmix.*COBRE_COMM_BACKEND=local"):
+        create_communicator(kind)
+    assert comm.closed
+
+
+def test_without_mpi4py_several_launched_ranks_hear_their_number(monkeypatch, installed):
+    installed(False)
+    for name, value in STEP.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(BackendNotAvailable, match=r"4 ranks.*COBRE_COMM_BACKEND=local"):
+        create_communicator()
+
+
+def test_choosing_and_listing_never_load_mpi():
+    code = "import sys, pycobre.comm as c; c.available_backends(); c.create_communicator('local').close()"
+    code += "; sys.exit('mpi4py' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("mpi4py", [True, False])
+def test_what_can_be_had_is_listed(monkeypatch, installed, mpi4py):
+    installed(mpi4py)
+    assert available_backends() == (("mpi",) if mpi4py else ()) + ("tcp", "shm", "local")
+    monkeypatch.setattr("sys.platform", "plan9")
+    assert available_backends() == (("mpi",) if mpi4py else ()) + ("tcp", "local")
+    with pytest.raises(BackendNotAvailable, match="use tcp"):
+        create_communicator("shm")
+
+
+@pytest.mark.parametrize("missing", ["COBRE_TCP_RANK", "COBRE_TCP_SIZE", "COBRE_TCP_COORDINATOR"])
+def test_a_missing_coordinate_of_tcp_is_named_instead_of_running_alone(monkeypatch, missing):
+    for name, value in OUR_TCP.items():
+        if name != missing:
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COBRE_TCP_INSECURE", "1")
+    with pytest.raises(MissingConfiguration, match=missing) as caught:
+        create_communicator()
+    assert (caught.value.backend, caught.value.variable) == ("tcp", missing)
 
 
 @pytest.fixture
@@ -76,46 +231,12 @@ def test_a_segment_name_means_shm(alone):
         assert (comm.backend, comm.rank, comm.size) == ("shm", 0, 1)
 
 
-def test_our_coordinates_win_over_a_launchers_variables(monkeypatch, alone):
-    monkeypatch.setenv("SLURM_PROCID", "0")
-    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
-    with create_communicator() as comm:
-        assert comm.backend == "shm"
-
-
-@pytest.mark.parametrize("kind", [BackendKind.MPI, BackendKind.TCP])
-def test_what_is_not_here_is_not_available(kind):
-    if kind.value in available_backends():
-        pytest.skip(f"{kind.value} is part of this version")
+def test_what_is_not_here_is_not_available(installed):
+    installed(False)
     with pytest.raises(BackendNotAvailable, match="local") as caught:
-        create_communicator(kind)
-    assert caught.value.requested == kind.value
-    assert set(caught.value.available) == {"shm", "local"}
-
-
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {"PMI_RANK": "1", "PMI_SIZE": "3"},
-        {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "3"},
-        {"MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "3"},
-        {"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "3"},
-    ],
-)
-def test_several_launched_ranks_are_never_silent_singletons(monkeypatch, variables):
-    if "mpi" in available_backends():
-        pytest.skip("mpi joins them")
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(BackendNotAvailable, match=r"3 ranks .* COBRE_COMM_BACKEND=local"):
-        create_communicator()
-
-
-def test_a_plain_batch_script_is_not_a_rank(monkeypatch):
-    monkeypatch.setenv("SLURM_PROCID", "0")
-    monkeypatch.setenv("SLURM_NTASKS", "8")
-    with create_communicator() as comm:
-        assert comm.backend == "local"
+        create_communicator(BackendKind.MPI)
+    assert caught.value.requested == "mpi"
+    assert caught.value.available == ("tcp", "shm", "local")
 
 
 @pytest.mark.parametrize("missing", ["COBRE_SHM_NAME", "COBRE_SHM_RANK", "COBRE_SHM_SIZE"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from pycobre.comm import follow_launcher, launch, launcher_pipe
+from pycobre.comm.process import RankProcess
 from pycobre.errors import InitializationFailed, WorkerError
 
 HEAD = """
@@ -73,7 +75,7 @@ def test_lines_of_every_rank_arrive_whole_and_in_order():
     assert job.exit_codes == (0, 0, 0)
 
 
-@pytest.mark.parametrize("rank", [0, 1, 2])
+@pytest.mark.parametrize("rank", [0, 1, 2])  # 53
 @pytest.mark.parametrize(
     ("end", "code", "words"),
     [
@@ -81,6 +83,11 @@ def test_lines_of_every_rank_arrive_whole_and_in_order():
         ("os._exit(3)", 3, "ended with code 3"),
         ("raise ArithmeticError('dry river')", 1, "dry river"),
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, "signal 9 (SIGKILL)"),
+        (
+            "signal.signal(signal.SIGINT, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT)",
+            130,
+            "(SIGINT)",
+        ),
         ("os.kill(os.getpid(), signal.SIGSEGV)", 139, "signal 11 (SIGSEGV)"),
     ],
 )
@@ -98,15 +105,82 @@ def test_the_first_failure_is_reported_with_its_rank_and_code(rank, end, code, w
     assert None not in job.exit_codes
 
 
-def test_a_failing_with_block_is_blamed_on_its_rank():
+@pytest.mark.parametrize(  # 53
+    ("end", "code", "words"),
+    [
+        ("sys.exit(3)", 3, "ended with code 3"),
+        ("os._exit(3)", 3, "ended with code 3"),
+        ("raise ArithmeticError('dry river')", 1, "dry river"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "signal 9 (SIGKILL)"),
+        ("signal.signal(signal.SIGINT, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT)", 130, "SIGINT"),
+    ],
+)
+def test_the_first_failure_over_tcp_is_told_from_what_others_say_of_it(end, code, words):
+    body = f"""
+    comm.barrier()
+    if comm.rank == 1:
+        {end}
+    comm.barrier()
+    """
+    with ranks(body, backend="tcp") as job, pytest.raises(WorkerError, match=re.escape(words)) as caught:
+        list(job)
+    assert (caught.value.rank, caught.value.exit_code) == (1, code)
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_a_rank_that_ends_well_without_closing_is_named_by_the_others(backend):  # 53
+    body = """
+    comm.barrier()
+    if comm.rank == 1:
+        os._exit(0)
+    comm.barrier()
+    """
+    with ranks(body, backend=backend) as job, pytest.raises(WorkerError, match="rank 1") as caught:
+        list(job)
+    assert (caught.value.rank in (0, 2), caught.value.exit_code) == (True, 1)
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "kept = comm",
+        "kept = [comm]; kept.append(kept)",
+        "import threading; threading.Thread(target=comm.barrier, daemon=True).start(); time.sleep(0.2)",
+    ],
+    ids=["global", "cycle", "amid a call of a daemon thread"],
+)
+def test_an_end_without_closing_is_quiet_and_the_others_hear_of_it(end, backend):  # 60
+    seen = []
+    body = f"""
+    comm.barrier()
+    if comm.rank == 0:
+        {end}
+        sys.exit(0)
+    time.sleep(0.5)
+    try:
+        comm.barrier()
+    except RuntimeError as error:
+        pipe.send(str(error).encode())
+    """
+    with ranks(body, 2, backend=backend, on_stderr=lambda rank, line: seen.append(line)) as job:
+        told = [line for _, line in job]
+    assert (seen, job.exit_codes) == ([], (0, 0))
+    assert len(told) == 1
+    assert b"rank 0" in told[0]
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_a_failing_with_block_is_blamed_on_its_rank(backend):
     body = """
     with comm:
         comm.barrier()
         if comm.rank == 2:
+            time.sleep(0.1)
             raise ArithmeticError("dry river")
         comm.barrier()
     """
-    with ranks(body) as job, pytest.raises(WorkerError, match="dry river") as caught:
+    with ranks(body, backend=backend) as job, pytest.raises(WorkerError, match="dry river") as caught:
         list(job)
     assert caught.value.rank == 2
 
@@ -126,6 +200,38 @@ def test_ranks_that_compute_are_ended_after_a_failure():
     assert (caught.value.rank, caught.value.exit_code) == (1, 4)
     assert job.exit_codes == (137, 4, 137)
     assert time.monotonic() - began < 5
+
+
+def test_a_process_that_cannot_be_killed_is_named_and_left(monkeypatch):  # 52
+    """Signals are kept from one rank, as the kernel keeps them from a process in uninterruptible sleep."""
+    # By its name the module would be the function of the same name.
+    monkeypatch.setattr(sys.modules[launch.__module__], "_UNKILLABLE_SECS", 0.2)
+    reached = RankProcess.signal_group
+    monkeypatch.setattr(
+        RankProcess, "signal_group", lambda self, number: self.rank == 0 or reached(self, number)
+    )
+    seen = []
+    body = """
+    comm.barrier()
+    if comm.rank == 1:
+        sys.exit(4)
+    time.sleep(60)
+    """
+    command = [sys.executable, "-c", HEAD + textwrap.dedent(body)]
+    job = launch(command, 2, grace_secs=0.1, on_stderr=lambda rank, line: seen.append((rank, line)))
+    process = job._ranks[0]._process
+    watchdog = threading.Timer(30, process.kill)
+    watchdog.start()
+    try:
+        with job, pytest.raises(WorkerError) as caught:
+            list(job)
+        assert process.poll() is None
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+    assert (caught.value.rank, job.exit_codes) == (1, (None, 4))
+    assert (0, b"process %d can't be killed and is left in state S" % job.pids[0]) in seen
 
 
 def test_leaving_the_block_ends_what_runs_and_what_that_started():
@@ -176,9 +282,16 @@ def test_a_program_that_does_not_exist_is_one_clear_error():
     assert open_descriptors() == before
 
 
-def test_nothing_stays_open_after_a_launch():
+@pytest.mark.parametrize("backend", ["smoke", "mpi", "local"])
+def test_a_launch_is_over_shm_or_tcp(backend):
+    with pytest.raises(InitializationFailed, match="shm or tcp"):
+        launch([sys.executable], 2, backend=backend)
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_nothing_stays_open_after_a_launch(backend):
     before = open_descriptors()
-    with ranks("comm.close()", 2) as job:
+    with ranks("comm.close()", 2, backend=backend) as job:
         list(job)
     assert open_descriptors() == before
 
@@ -197,7 +310,43 @@ def test_a_rank_inherits_only_what_it_needs():
     assert int(session) == os.getsid(0), "a session of its own would keep ranks from giving way to each other"
 
 
-def test_affinity_is_left_alone():
+def test_the_secret_of_tcp_is_in_a_sealed_file_alone_and_the_socket_at_rank_0():
+    body = """
+    import fcntl, os
+    from pycobre.comm import launcher_pipe
+    with open("/proc/self/environ", "rb") as file:
+        environment = file.read()
+    with open("/proc/self/cmdline", "rb") as file:
+        everything = environment + file.read()
+    secret = int(os.environ["_PYCOBRE_TCP_SECRET"])
+    whole = os.pread(secret, 100, 0)
+    seals = fcntl.fcntl(secret, fcntl.F_GET_SEALS)
+    shown = whole[:32] in everything or whole[:32].hex().encode() in everything
+    launcher_pipe().send(f"{len(whole)} {seals} {shown} {'_PYCOBRE_TCP_LISTENER' in os.environ}".encode())
+    """
+    with launch([sys.executable, "-c", textwrap.dedent(body)], 2, backend="tcp") as job:
+        told = dict(job)
+    assert told == {0: b"48 15 False True", 1: b"48 15 False False"}
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("shm", "tcp"), ("tcp", "shm"), ("tcp", "tcp")])
+def test_a_group_within_a_rank_of_a_group_is_its_own(outer, inner):
+    body = f"""
+    from pycobre.comm import launch
+    code = "from pycobre.comm import *; c = create_communicator(); c.barrier();"
+    code += "launcher_pipe().send(f'{{c.backend}} {{c.size}}'.encode()); c.close()"
+    with launch([sys.executable, "-c", code], 3, backend="{inner}") as job:
+        for _, line in job:
+            pipe.send(line)
+    pipe.send(f"{{comm.backend}} {{comm.size}}".encode())
+    comm.close()
+    """
+    with ranks(body, 1, backend=outer, environment={**os.environ, "PMI_RANK": "0", "PMI_SIZE": "7"}) as job:
+        lines = [line.decode() for _, line in job]
+    assert lines == [f"{inner} 3"] * 3 + [f"{outer} 1"]
+
+
+def test_affinity_is_left_alone():  # 58
     with ranks("pipe.send(repr(os.sched_getaffinity(0)).encode())\ncomm.close()", 2) as job:
         assert {line for _, line in job} == {repr(os.sched_getaffinity(0)).encode()}
 
@@ -286,7 +435,7 @@ def test_signals_reach_every_rank_and_then_take_effect(number, code):
         assert gone_within(pids, 1)
 
 
-def test_ctrl_c_in_a_wait_ends_everything_soon():
+def test_ctrl_c_in_a_wait_ends_everything_soon():  # 55
     body = """
     pipe.send(b"ready")
     if comm.rank == 0:
@@ -303,7 +452,7 @@ def test_ctrl_c_in_a_wait_ends_everything_soon():
         assert gone_within(pids, 1)
 
 
-def test_a_second_signal_kills():
+def test_a_second_signal_kills():  # 55
     body = """
     signal.signal(signal.SIGINT, lambda *_: pipe.send(b"no"))
     pipe.send(b"ready")

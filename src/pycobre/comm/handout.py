@@ -14,19 +14,22 @@ from pycobre._native import shm as native
 from pycobre.comm.process import RankProcess
 from pycobre.comm.segment import group_segment
 from pycobre.comm.shm import DESCRIPTOR_VARIABLE, JOB_VARIABLE
-from pycobre.errors import InitializationFailed
+from pycobre.comm.tcp.config import LISTENER_VARIABLE, SECRET_VARIABLE
+from pycobre.comm.tcp.secret import LAUNCHED_SECRET_BYTES
+from pycobre.errors import CollectiveFailed, InitializationFailed
 
-TCP_LISTENER_VARIABLE = "_PYCOBRE_TCP_LISTENER"
-"""A listening socket, for rank 0 alone."""
-TCP_SECRET_VARIABLE = "_PYCOBRE_TCP_SECRET"
-"""A memory file of 32 secret bytes and a job id of 16, for every rank to read with ``pread``."""
+_JOB_ID_BYTES = 16
 
 _OURS = ("COBRE_TCP_", "COBRE_SHM_", "_PYCOBRE_")
 # How ranks work, not where they meet: an inner group keeps what the user has set.
 _KEPT = ("_TIMEOUT_SECS", "_UNIX_SOCKETS", "_SEAL_FRAMES")
 
-# The last line of a traceback that ends with an error which tells of another rank.
-_BYSTANDER = re.compile(r"CollectiveFailed: \w+ failed \((lost|stopped|timeout|aborted)\)")
+# What a rank prints of an error that tells of another rank.
+_BYSTANDER = re.compile(
+    rf"^({re.escape(CollectiveFailed.__module__)}\.)?{CollectiveFailed.__name__}: \w+ failed"
+    r" \((lost|stopped|timeout|aborted)\)",
+    re.MULTILINE,
+)
 
 
 class Handout(ABC):
@@ -150,7 +153,7 @@ class TcpHandout(Handout):
     def __init__(self, ranks: int, timeout_secs: float | None) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=ranks)
         try:
-            self._secret = _sealed(secrets.token_bytes(48))
+            self._secret = _sealed(secrets.token_bytes(LAUNCHED_SECRET_BYTES + _JOB_ID_BYTES))
         except BaseException:
             self._listener.close()
             raise
@@ -160,7 +163,7 @@ class TcpHandout(Handout):
             "COBRE_TCP_SIZE": str(ranks),
             "COBRE_TCP_COORDINATOR": "127.0.0.1",
             "COBRE_TCP_PORT": str(self._listener.getsockname()[1]),
-            TCP_SECRET_VARIABLE: str(self._secret),
+            SECRET_VARIABLE: str(self._secret),
         }
         if timeout_secs is not None:
             self._variables["COBRE_TCP_TIMEOUT_SECS"] = str(timeout_secs)
@@ -169,7 +172,7 @@ class TcpHandout(Handout):
         """Where rank 0 is, and who *rank* is."""
         own = {"COBRE_TCP_RANK": str(rank)}
         if rank == 0:
-            own[TCP_LISTENER_VARIABLE] = str(self._listener.fileno())
+            own[LISTENER_VARIABLE] = str(self._listener.fileno())
         return {**self._variables, **own}
 
     def descriptors(self, rank: int) -> tuple[int, ...]:
@@ -186,7 +189,7 @@ class TcpHandout(Handout):
             if (rank.code or 0) > 128:
                 return rank
         for rank in failed:
-            if not _BYSTANDER.search(rank.last_words.rstrip().rpartition("\n")[2]):
+            if not _BYSTANDER.search(rank.last_words):
                 return rank
         return failed[0]
 

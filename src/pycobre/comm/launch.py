@@ -128,6 +128,9 @@ class Launch:
                     pass  # nobody reads these lines any more
         finally:
             for rank in self._ranks:
+                if rank.code is None:
+                    left = f"process {rank.pid} can't be killed and is left in state {rank.state}"
+                    self._on_stderr(rank.rank, left.encode())
                 rank.close()
             self._handout.close()
             os.close(self._life)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 from pycobre.comm.launched import LAUNCHER_VARIABLE
@@ -79,6 +80,14 @@ class RankProcess:
     def descriptors(self) -> tuple[int, int, int]:
         """What to wait on."""
         return self.pidfd, self.messages, self.errors
+
+    @property
+    def state(self) -> str:
+        """What the kernel says of the process, such as ``D`` for a sleep that no signal ends."""
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return "unknown"
 
     @property
     def last_words(self) -> str:
