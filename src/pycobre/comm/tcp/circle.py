@@ -126,7 +126,7 @@ class Circle:
             link.close()
 
     def check(self) -> None:
-        """Raise :class:`~pycobre.errors.InitializationFailed` if rank 0 says that it is of no use to go on."""
+        """Raise ``InitializationFailed`` if rank 0 says that the group does not come together."""
         self._read(0)
 
     def fileno(self) -> int:

@@ -119,7 +119,8 @@ class TcpConfig:
         if self.secret is not None and len(self.secret) < SECRET_MIN_BYTES:
             raise InitializationFailed(
                 "tcp",
-                f"the secret has {len(self.secret)} bytes; with fewer than {SECRET_MIN_BYTES} it can be guessed",
+                f"the secret has {len(self.secret)} bytes; one of fewer than {SECRET_MIN_BYTES} can be"
+                " guessed",
             )
         if self.insecure and self.bind_addr is not None and not is_loopback(self.bind_addr):
             raise InitializationFailed(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import os
 import select
 import selectors
 import socket
@@ -35,6 +36,7 @@ _PATIENCE_SECS = 5.0
 _ACCEPTED_AT_ONCE = 16  # then those inside come first: a flood must not keep a proof from being read
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _OUT_OF_DESCRIPTORS_SECS = 0.02
+_READ_BEFORE_CLOSING_BYTES = 256
 
 _log = logging.getLogger("pycobre.comm.tcp")
 
@@ -240,8 +242,9 @@ class Door:
         with contextlib.suppress(OSError):
             if answer:
                 visitor.link.send_some([memoryview(answer)])
-                # Bytes left unread would make the system reset the connection, and the answer with it.
-                visitor.link.receive_some(memoryview(bytearray(256)))
+            # Bytes left unread would make the system reset the connection, and an answer, or what TLS has
+            # to say, with it.
+            os.read(visitor.link.fileno(), _READ_BEFORE_CLOSING_BYTES)
         visitor.link.close()
         self._note(visitor.address, why)
 

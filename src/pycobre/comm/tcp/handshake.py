@@ -88,7 +88,7 @@ class Refused(HandshakeFailed):
             Outcome.DUPLICATE: f"there is a {who} already",
             Outcome.OTHER_SIZE: f"{who} was told of {hello.size} ranks, {whom} of {theirs}",
             Outcome.NO_SUCH_RANK: f"{who} is not one of 0 to {theirs - 1}",
-            Outcome.OTHER_ABI: f"{who} has another byte order or form of frames ({hello.abi:#x}, {theirs:#x})",
+            Outcome.OTHER_ABI: f"{who} has other bytes or frames ({hello.abi:#x}, {theirs:#x})",
             Outcome.OTHER_SETTINGS: f"frames are sealed, or TLS is used, at one of {who} and {whom} only",
             Outcome.WRONG_DOOR: f"{who} wanted {whom} at a time or place that is not right",
         }

@@ -78,10 +78,11 @@ def _listener(config: TcpConfig) -> socket.socket:
         listener = adopted(config.listener)
     else:
         listener = listen_at(config.listening_address, config.port, 4 * config.size + 64)
-    if config.insecure and not place_of(listener).is_loopback:
+    place = place_of(listener)
+    if config.insecure and not place.is_loopback:
         listener.close()
         raise InitializationFailed(
-            "tcp", f"without a secret rank 0 may listen on loopback only, not at {place_of(listener)}"
+            "tcp", f"without a secret rank 0 may listen on loopback only, not at {place}"
         )
     return listener
 
@@ -147,13 +148,6 @@ class _Joining:
             self._circle.door.listen(listen_nearby(name, len(near) + 32))
         if len(near) < len(higher) and rank > 0:  # to rank 0 they know the way
             here = place_of(self._circle.control[0].link.socket)
-            others = [peer for peer in higher if cards[peer].machine != cards[rank].machine]
-            if others and here.is_loopback:
-                raise InitializationFailed(
-                    "tcp",
-                    f"rank {rank} has found rank 0 from {here}, which rank {others[0]} on another machine can't"
-                    " reach: give all ranks a COBRE_TCP_COORDINATOR that holds on every machine",
-                )
             listener = listen_at(_spelt(here), 0, len(higher) + 32)
             self._circle.door.listen(listener)
             host, port = listener.getsockname()[:2]
@@ -175,7 +169,12 @@ class _Joining:
                 place = Place(socket.AF_INET6, (waits.host, waits.port, 0, scope))
         else:
             raise InitializationFailed("tcp", f"rank {peer} does not tell where it waits")
-        self._connect(f"rank {peer}", peer, lambda: [place], data=True)
+        whom = f"rank {peer}"
+        if place.is_loopback and card.machine != this_machine():
+            whom += (
+                ", which found rank 0 over loopback (does its COBRE_TCP_COORDINATOR hold on every machine?)"
+            )
+        self._connect(whom, peer, lambda: [place], data=True)
 
     def _connect(self, whom: str, peer: int, places: Callable[[], list[Place]], *, data: bool) -> None:
         hello = self._circle.hello(peer, data=data)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from pycobre.comm.tcp.handshake import ClientHandshake, HandshakeFailed, LinkSecret, Refused
+from pycobre.comm.tcp.handshake import ClientHandshake, HandshakeFailed, LinkSecret, Refused, Stranger
 from pycobre.comm.tcp.link import Link, LinkEnded
 from pycobre.comm.tcp.sockets import Place, prepare
 from pycobre.comm.tcp.tls import TlsLink, TlsRefused
@@ -92,13 +92,13 @@ def knock(
             doubted = now
         elif now - doubted > _DOUBT_SECS:
             raise InitializationFailed("tcp", failed)
-        if now >= deadline:
-            seen = "; ".join(f"{where}: {why}" for where, why in failures.items()) or "nothing was tried"
+        # Not all at once: the ranks that are refused together would come back together.
+        _sleep(min(pause * random.uniform(0.5, 1), deadline - now), told)
+        if time.monotonic() >= deadline:
+            seen = "; ".join(f"{where}: {why}" for where, why in failures.items())
             raise InitializationFailed(
                 "tcp", f"{whom} could not be reached within {deadline - started:.3g} s ({seen})"
             )
-        # Not all at once: the ranks that are refused together would come back together.
-        _sleep(min(pause * random.uniform(0.5, 1), deadline - now), told)
         pause = min(2 * pause, _LAST_PAUSE_SECS)
 
 
@@ -142,7 +142,12 @@ def _receive(link: Link, count: int, until: float, told: Told | None) -> bytes:
     room = memoryview(bytearray(count))
     got = 0
     while got < count:
-        just = link.receive_some(room[got:])
+        try:
+            just = link.receive_some(room[got:])
+        except LinkEnded as error:
+            if got:  # ours are sent whole; a server of TLS answers seven bytes and leaves
+                raise Stranger("it does not speak the protocol of pycobre") from error
+            raise
         got += just
         if not just:
             _wait(link, select.POLLIN, until, told)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 from dataclasses import dataclass
 from typing import Any
@@ -127,20 +126,19 @@ def adopted(descriptor: int) -> socket.socket:
     InitializationFailed
         It is no such socket.
     """
+    listener = None
     try:
-        os.set_inheritable(descriptor, False)
         listener = socket.socket(fileno=descriptor)
+        if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            raise OSError(0, "it does not listen")
+        listener.set_inheritable(False)
+        listener.setblocking(False)
     except OSError as error:
+        if listener is not None:
+            listener.detach()  # a number that something else has now: not ours to close
         raise InitializationFailed(
             "tcp", f"descriptor {descriptor} is not a listening socket: {error.strerror}"
         ) from error
-    try:
-        if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-            raise InitializationFailed("tcp", f"descriptor {descriptor} is a socket that does not listen")
-        listener.setblocking(False)
-    except (OSError, InitializationFailed):
-        listener.close()
-        raise
     return listener
 
 
