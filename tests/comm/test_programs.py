@@ -40,7 +40,7 @@ PROGRAMS = int(os.environ.get("PYCOBRE_PROGRAMS", "10000"))
 SEED = int(os.environ.get("PYCOBRE_PROGRAMS_SEED", "1"))
 BATCH = 250
 SHARES = {1: 1, 2: 3, 3: 3, 4: 3}  # tenths of the programs that run at each number of ranks
-BACKENDS = ("shm",)
+BACKENDS = ("shm", "tcp")
 TESTS = Path(__file__).parents[1]
 
 
@@ -61,7 +61,7 @@ def ranks_say(backend: str, size: int, first: int, last: int, batch: int) -> lis
     argv = [sys.executable, "-m", "comm.programs.rank", *map(str, (SEED, first, last, batch))]
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     said = []
-    with launch(argv, size, environment=environment, timeout_secs=20) as job:
+    with launch(argv, size, backend=backend, environment=environment, timeout_secs=20) as job:
         limit_secs = 60 + (last - first) / 50
         watchdog = threading.Timer(limit_secs, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids])
         watchdog.start()

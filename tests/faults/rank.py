@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from pycobre.comm import Backend, ReduceOp, ShmCommunicator, ShmConfig, create_communicator, launcher_pipe
+from pycobre.comm.tcp import TcpConfig
+from pycobre.comm.tcp.communicator import TcpCommunicator
 from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidCommunicator
 
 SHORT, LONG = 3, 200_000
@@ -135,12 +137,13 @@ def without_launcher(work: Work, phase: str) -> None:
 
 def patiently_joined() -> Backend:
     """A group whose limit is that of its collectives alone: starting may take a busy machine longer."""
-    config = ShmConfig.from_environment()
-    return ShmCommunicator(replace(config, join_timeout_secs=20.0))
+    if os.environ["COBRE_COMM_BACKEND"] == "tcp":
+        return TcpCommunicator(replace(TcpConfig.from_environment(), join_timeout_secs=20.0))
+    return ShmCommunicator(replace(ShmConfig.from_environment(), join_timeout_secs=20.0))
 
 
 def main(phase: str, operation: str, who: str, action: str) -> int:
-    rank = int(os.environ["COBRE_SHM_RANK" if "COBRE_SHM_RANK" in os.environ else "COBRE_TCP_RANK"])
+    rank = int(os.environ[f"COBRE_{os.environ['COBRE_COMM_BACKEND'].upper()}_RANK"])
     signal.signal(signal.SIGUSR1, struck_amid_a_call)
     if phase == "joining":
         if who == "launcher" and rank == 0:

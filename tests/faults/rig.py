@@ -32,6 +32,7 @@ def launched(cell: Cell) -> Any:
     return launch(
         [sys.executable, "-m", "faults.rank", cell.phase, cell.operation, cell.victim, cell.action],
         RANKS,
+        backend=cell.backend,
         timeout_secs=TIMEOUT_SECS if cell.action == "SIGSTOP" else None,
         grace_secs=1,
         on_stderr=lambda rank, line: None,

@@ -5,10 +5,10 @@ A part of the matrix runs here; ``PYCOBRE_FAULT_CELLS`` is how many of each back
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from faults.box import in_a_box
 from faults.cells import CODES, PHASES, RANKS, Cell, matrix, sample
 
-BACKENDS = ("shm",)
+BACKENDS = ("shm", "tcp")
 COUNT = os.environ.get("PYCOBRE_FAULT_CELLS", "110")
 AT_ONCE = 4  # a cell is starting or waiting most of its time
 A_BOX = 8
@@ -34,21 +34,17 @@ def outcomes(cells: list[Cell]) -> dict[str, dict[str, Any]]:
     return {record["cell"]: record for record in records}
 
 
-@functools.cache
-def boxes() -> dict[str, Future[dict[str, dict[str, Any]]]]:
-    """Every cell's box; all of them are started by the first test that asks."""
-    pool = ThreadPoolExecutor(AT_ONCE)
-    shares = [CELLS[at : at + A_BOX] for at in range(0, len(CELLS), A_BOX)]
-    running = {}
-    for share in shares:
-        box = pool.submit(outcomes, share)
-        running |= {str(cell): box for cell in share}
-    pool.shutdown(wait=False)
-    return running
-
-
-def seen(cell: Cell) -> dict[str, Any]:
-    return boxes()[str(cell)].result()[str(cell)]
+@pytest.fixture(scope="module")
+def seen(request: pytest.FixtureRequest) -> Iterator[Callable[[Cell], dict[str, Any]]]:
+    """What was seen of a cell; the first test starts the boxes of all cells that this run asks for."""
+    specs = [getattr(item, "callspec", None) for item in request.session.items]
+    cells = [spec.params["cell"] for spec in specs if spec is not None and "cell" in spec.params]
+    running: dict[Cell, Future[dict[str, dict[str, Any]]]] = {}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for at in range(0, len(cells), A_BOX):
+            share = cells[at : at + A_BOX]
+            running |= dict.fromkeys(share, pool.submit(outcomes, share))
+        yield lambda cell: running[cell].result()[str(cell)]
 
 
 def test_every_cell_is_run_or_said_to_mean_nothing():
@@ -61,7 +57,7 @@ def test_every_cell_is_run_or_said_to_mean_nothing():
 
 
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.victim != "launcher"], ids=str)
-def test_survivors_and_launcher_name_the_victim(cell: Cell):
+def test_survivors_and_launcher_name_the_victim(cell: Cell, seen: Callable[[Cell], dict[str, Any]]):
     record = seen(cell)
     victim, survivors = int(cell.victim), record["survivors"]
     assert record["wrong"] == [], "a rank went on with wrong numbers"
@@ -92,7 +88,7 @@ def test_survivors_and_launcher_name_the_victim(cell: Cell):
 
 
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.victim == "launcher"], ids=str)
-def test_nothing_outlives_a_killed_launcher(cell: Cell):
+def test_nothing_outlives_a_killed_launcher(cell: Cell, seen: Callable[[Cell], dict[str, Any]]):
     record = seen(cell)
     assert record["ready"] == "ready"
     assert record["gone_after"] <= 2.0

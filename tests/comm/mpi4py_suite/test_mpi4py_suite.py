@@ -22,7 +22,7 @@ import pytest
 
 from pycobre.comm import launch
 
-BACKENDS = ("shm",)
+BACKENDS = ("shm", "tcp")
 RANKS = (1, 2, 3, 4)
 LIMIT_SECS = 60
 TESTS = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_tests_of_mpi4py_pass(backend: str, ranks: int, suite: Path, mpi_library: str):
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "MPI4PY_LIBMPI": mpi_library}
     argv = [sys.executable, "-m", "comm.mpi4py_suite.rank", str(suite)]
-    with launch(argv, ranks, environment=environment, timeout_secs=20) as job:
+    with launch(argv, ranks, backend=backend, environment=environment, timeout_secs=20) as job:
         # A rank that raises leaves the others in a collective that it never joins.
         watchdog = threading.Timer(LIMIT_SECS, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids])
         watchdog.start()
