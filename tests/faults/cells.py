@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def limit_secs(self) -> float:
-        """From the strike to the last survivor's error."""
+        """From the strike, or from a survivor's later call, to that survivor's error."""
         return TIMEOUT_SECS + 1.0 if self.action == "SIGSTOP" else 0.5
 
     @property

@@ -14,14 +14,12 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pycobre.comm import Backend, ReduceOp, ShmCommunicator, ShmConfig, create_communicator, launcher_pipe
-from pycobre.comm.tcp import TcpConfig
-from pycobre.comm.tcp.communicator import TcpCommunicator
+from faults.patient import patiently_joined
+from pycobre.comm import Backend, ReduceOp, create_communicator, launcher_pipe
 from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidCommunicator
 
 SHORT, LONG = 3, 200_000
@@ -40,6 +38,7 @@ class Work:
         self.comm = comm
         self.operation = operation
         self.turn = 0
+        self.entered = 0.0
         self.region = comm.create_shared_region(10, "f8")
         self.whole = np.empty(LONG * comm.size)
 
@@ -48,6 +47,7 @@ class Work:
         self.turn += 1
         mine = np.full(length, float(self.turn + comm.rank))
         everyone = [float(self.turn + rank) for rank in range(size)]
+        self.entered = time.monotonic()
         if self.operation == "allgatherv":
             recv = self.whole[: length * size]
             comm.allgatherv(mine, recv, [length] * size, [length * rank for rank in range(size)])
@@ -135,13 +135,6 @@ def without_launcher(work: Work, phase: str) -> None:
     time.sleep(FOREVER_SECS)
 
 
-def patiently_joined() -> Backend:
-    """A group whose limit is that of its collectives alone: starting may take a busy machine longer."""
-    if os.environ["COBRE_COMM_BACKEND"] == "tcp":
-        return TcpCommunicator(replace(TcpConfig.from_environment(), join_timeout_secs=20.0))
-    return ShmCommunicator(replace(ShmConfig.from_environment(), join_timeout_secs=20.0))
-
-
 def main(phase: str, operation: str, who: str, action: str) -> int:
     rank = int(os.environ[f"COBRE_{os.environ['COBRE_COMM_BACKEND'].upper()}_RANK"])
     signal.signal(signal.SIGUSR1, struck_amid_a_call)
@@ -161,9 +154,9 @@ def main(phase: str, operation: str, who: str, action: str) -> int:
         tell(when=time.monotonic(), reason="not joined", text=str(error))
         traceback.print_exc()
         return 5
+    work = Work(comm, operation)
     try:
         with comm:
-            work = Work(comm, operation)
             comm.barrier()
             if who == "launcher":
                 tell(ready=True)
@@ -174,8 +167,9 @@ def main(phase: str, operation: str, who: str, action: str) -> int:
                 others = [number for number in range(comm.size) if str(number) != who]
                 survivor(work, phase, last=rank == others[-1])
     except CollectiveFailed as error:
-        when = time.monotonic()
-        tell(when=when, operation=error.operation, reason=error.reason, ranks=error.ranks, text=error.message)
+        when, entered = time.monotonic(), work.entered
+        about = {"operation": error.operation, "reason": error.reason, "ranks": error.ranks}
+        tell(when=when, entered=entered, text=error.message, **about)
         try:
             comm.barrier()
         except InvalidCommunicator:

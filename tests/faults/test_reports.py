@@ -1,4 +1,4 @@
-"""What went wrong for others, by number: public reports of failing collectives, each with the test that has it.
+"""What went wrong for others, by number: public reports of failing collectives, and the tests that have them.
 
 ======  =================================================  ==================================================
 number  report                                             tested in
@@ -69,6 +69,7 @@ PRELUDE = """
 import sys
 import time
 import numpy as np
+from faults.patient import patiently_joined
 from pycobre.comm import ReduceOp, create_communicator, launcher_pipe
 from pycobre.errors import CollectiveFailed, InvalidBufferSize
 """
@@ -122,6 +123,12 @@ def tremble(pids: tuple[int, ...], longest_secs: float, over: threading.Event) -
         os.kill(pid, signal.SIGCONT)
 
 
+def test_4_a_rank_whose_network_goes_down_is_lost_to_the_others_and_they_to_it():
+    told = dict(line.split(maxsplit=1) for line in in_a_box("1m", sys.executable, "-m", "faults.network"))
+    assert told["0"] == told["1"] == "lost (2,)"
+    assert told["2"] == "lost (0,)"
+
+
 @both
 def test_8_ranks_in_two_operations_are_told_apart_and_none_is_called_missing(backend):
     told = on_ranks(
@@ -152,7 +159,7 @@ def test_11_a_time_out_holds_for_the_first_call_whatever_it_is(backend, first):
         backend,
         3,
         f"""
-comm = create_communicator()
+comm = patiently_joined()
 if comm.rank == 1:
     time.sleep(1.8)
 began = time.monotonic()
