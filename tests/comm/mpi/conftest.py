@@ -95,7 +95,7 @@ def mpi(request: pytest.FixtureRequest) -> Iterator[Installation]:
 
 @pytest.fixture
 def run_ranks(mpi: Installation, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a program of a few lines on some ranks; ``comm`` is the communicator, ``MpiCommunicator`` its type."""
+    """Runs a program of a few lines on some ranks; it finds ``MpiCommunicator`` imported."""
 
     def run(ranks: int, program: str, **options: str) -> subprocess.CompletedProcess[str]:
         script = tmp_path / "program.py"

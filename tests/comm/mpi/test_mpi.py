@@ -120,3 +120,46 @@ def test_groups_that_are_over_are_given_back(run_ranks):
         "    assert len(group._kept) < 5, len(group._kept)\n",
     )
     assert job.returncode == 0, job.stderr
+
+
+def test_threads_work_side_by_side_each_in_its_own_group(run_ranks):
+    job = run_ranks(
+        2,
+        "import threading\n"
+        "import numpy as np\n"
+        "from pycobre.comm import ReduceOp\n"
+        "def work(group, length):\n"
+        "    for turn in range(100):\n"
+        "        total = np.empty(length)\n"
+        "        group.allreduce(np.full(length, float(turn + group.rank)), total, ReduceOp.SUM)\n"
+        "        assert (total == 2 * turn + 1).all()\n"
+        "    done.append(length)\n"
+        "done = []\n"
+        "with MpiCommunicator() as comm:\n"
+        "    with comm.duplicate() as other:\n"
+        "        thread = threading.Thread(target=work, args=(other, 2_000))\n"
+        "        thread.start()\n"
+        "        work(comm, 3)\n"
+        "        thread.join()\n"
+        "assert sorted(done) == [3, 2_000]\n",
+    )
+    assert job.returncode == 0, job.stderr
+
+
+def test_a_process_forked_from_a_rank_is_refused(run_ranks):
+    job = run_ranks(
+        2,
+        "import os\n"
+        "from pycobre.errors import InvalidCommunicator\n"
+        "with MpiCommunicator() as comm:\n"
+        "    if comm.rank == 0 and (child := os.fork()) == 0:\n"
+        "        try:\n"
+        "            comm.barrier()\n"
+        "        except InvalidCommunicator as error:\n"
+        "            os._exit(7 if 'forked' in str(error) else 8)\n"
+        "        os._exit(9)\n"
+        "    if comm.rank == 0:\n"
+        "        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7\n"
+        "    comm.barrier()\n",
+    )
+    assert job.returncode == 0, job.stderr

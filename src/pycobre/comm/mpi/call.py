@@ -48,8 +48,6 @@ class Call:
 
     Attributes
     ----------
-    kind
-        Which collective.
     fingerprint
         64 bits that are the same where ranks call the same thing.
     """
@@ -61,18 +59,12 @@ class Call:
         lengths: Sequence[int] = (),
         argument: int = 0,
     ) -> None:
-        self.kind = kind
         code = 0 if dtype is None else _CODES[dtype]
         digest = zlib.crc32(repr(tuple(lengths)).encode())
         # An argument is a root (there may be more ranks than 16 bits hold) or a reduction.
         self.fingerprint = kind | code << 8 | (argument & 0xFFFF) << 16 | (digest ^ argument >> 16) << 32
         self._argument = argument
         self._shown = [min(length, _MOST) for length in lengths[:SHOWN_COUNTS]]
-
-    @property
-    def operation(self) -> str:
-        """The collective's name in the contract."""
-        return self.kind.name.lower()
 
     def write(self, line: bytearray) -> None:
         """Put the call into *line*, around the payload, which stays as it is."""

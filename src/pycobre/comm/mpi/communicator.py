@@ -83,7 +83,7 @@ class MpiCommunicator(Backend):
     def _hold(self, group: Group) -> None:
         self.rank, self.size = group.rank, group.size
         self.is_leader = group.place.is_leader
-        self.exit_code = 1  # of this process, should it end the job
+        self.exit_code: int | None = None  # of what ended its block, should this process end the job
         self._group = group
         self._windows = Windows(group)
         self._pinned: _Pinned | None = None
@@ -104,18 +104,21 @@ class MpiCommunicator(Backend):
             group.meet(call)
             exchange.allgatherv(group.comm, group.finish, source, target, lengths, starts)
             return
-        group.meet(call, _bytes_of(source))
+        mine, everyone = group.meeting.payloads(dtype)
+        mine[: source.size] = source.reshape(-1)
+        group.meet(call)
         flat = target.reshape(-1)
-        for theirs, length, begin in zip(group.meeting.theirs, lengths, starts, strict=True):
-            flat[begin : begin + length] = np.ndarray((length,), dtype, theirs)
+        for theirs, length, begin in zip(everyone, lengths, starts, strict=True):
+            flat[begin : begin + length] = theirs[:length]
 
     @_collective(Kind.ALLREDUCE)
     def allreduce(self, send: Array, recv: Array, op: ReduceOp) -> None:
         """The fold of all ranks' *send* in every rank's *recv*, in rank order."""
         group, pinned = self._group, self._pinned
         if pinned is not None and pinned.fits(send, recv, op):
-            group.meet(pinned.call, pinned.payload)
-            native.fold(pinned.op, pinned.parts, recv)
+            pinned.mine[...] = send
+            group.meet(pinned.call)
+            native.fold(op, pinned.parts, recv)
             return
         source, target, reduction = check_allreduce(send, recv, op)
         call = call_of(Kind.ALLREDUCE, source.dtype, (source.size,), reduction)
@@ -123,11 +126,13 @@ class MpiCommunicator(Backend):
             group.meet(call)
             exchange.allreduce(group.comm, group.finish, source, target, reduction)
             return
-        group.meet(call, _bytes_of(source))
+        mine, everyone = group.meeting.payloads(source.dtype)
+        pinned = _Pinned(call, send, recv, op, mine, everyone)
+        pinned.mine[:] = source.reshape(-1)
+        group.meet(call)
         if source.size:
-            parts = [np.ndarray((source.size,), source.dtype, theirs) for theirs in group.meeting.theirs]
-            native.fold(reduction, parts, target)
-            self._pinned = _Pinned.of(call, send, recv, op, parts)
+            native.fold(reduction, pinned.parts, target)
+        self._pinned = pinned if pinned.lasts else None
 
     @_collective(Kind.BROADCAST)
     def broadcast(self, buf: Array, root: int) -> None:
@@ -139,9 +144,13 @@ class MpiCommunicator(Backend):
             group.meet(call)
             exchange.broadcast(group.comm, group.finish, target, number)
             return
-        group.meet(call, _bytes_of(target))
+        mine, everyone = group.meeting.payloads(target.dtype)
+        flat = target.reshape(-1)
+        if self.rank == number:
+            mine[: target.size] = flat
+        group.meet(call)
         if self.rank != number:
-            target.reshape(-1)[:] = np.ndarray((target.size,), target.dtype, group.meeting.theirs[number])
+            flat[:] = everyone[number][: target.size]
 
     @_collective(Kind.BARRIER)
     def barrier(self) -> None:
@@ -160,8 +169,8 @@ class MpiCommunicator(Backend):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        code = getattr(error, "exit_code", 1)
-        self.exit_code = code if isinstance(code, int) else 1
+        if error is not None:
+            self.exit_code = ending.exit_code_of(error)
         super().__exit__(kind, error, trace)
 
     @property
@@ -207,31 +216,32 @@ class MpiCommunicator(Backend):
         return self._of(Group(group.comm, group.place, group.limit))
 
 
-def _bytes_of(array: Array) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data
-
-
 class _Pinned:
-    """The last small reduction: a loop that repeats the same arrays pays neither for checks nor for views."""
+    """A small reduction: a loop that repeats it on the same arrays pays neither for checks nor for views."""
 
-    def __init__(self, call: Call, send: Array, recv: Array, op: ReduceOp, parts: list[Array]) -> None:
-        self.call, self.op, self.parts = call, op, parts
-        self._send, self._recv, self._size = send, recv, send.size
-        self._dtype = send.dtype
-        self.payload = _bytes_of(send)
+    def __init__(
+        self, call: Call, send: Array, recv: Array, op: ReduceOp, mine: Array, everyone: list[Array]
+    ) -> None:
+        self.call = call
+        self._send, self._recv, self._op = send, recv, op
+        self._dtype, self._size = send.dtype, send.size
+        self.mine = mine[: send.size]
+        self.parts = [theirs[: send.size] for theirs in everyone]
 
-    @classmethod
-    def of(cls, call: Call, send: Array, recv: Array, op: ReduceOp, parts: list[Array]) -> _Pinned | None:
-        """A reduction to remember; ``None`` if that would keep more alive than a few bytes."""
-        plain = all(type(array) is np.ndarray and array.flags.owndata for array in (send, recv))
-        return cls(call, send, recv, op, parts) if plain and send.flags.c_contiguous else None
+    @property
+    def lasts(self) -> bool:
+        """Whether it may be remembered: vectors of numbers, and no more kept alive than their few bytes."""
+        return self._size > 0 and all(
+            type(array) is np.ndarray and array.ndim == 1 and array.flags.owndata
+            for array in (self._send, self._recv)
+        )
 
     def fits(self, send: Array, recv: Array, op: ReduceOp) -> bool:
-        """Whether it is this one; arrays are the same objects, and nothing was done to their form since."""
+        """Whether this is the one, with arrays that nobody has given another form since."""
         return (
             send is self._send
             and recv is self._recv
-            and op is self.op
+            and op is self._op
             and send.dtype is self._dtype
             and recv.dtype is self._dtype
             and send.size == self._size == recv.size

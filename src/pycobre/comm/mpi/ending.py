@@ -15,6 +15,7 @@ from typing import Protocol
 from pycobre.comm.mpi.group import close_all
 from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.notices import Finding
+from pycobre.errors import CommError
 
 _FLUSH_SECS = 0.1  # a launcher that is told to end the job may drop what it has not read
 _GRACE_SECS = 0.5  # whoever is to blame may say so first, and end the job with its own exit code
@@ -24,7 +25,7 @@ class Group(Protocol):
     """What is asked of a group at the end of its process."""
 
     rank: int
-    exit_code: int
+    exit_code: int | None
 
     @property
     def is_open(self) -> bool:
@@ -45,6 +46,14 @@ def watch(group: Group) -> None:
     _groups.append(group)
 
 
+def exit_code_of(error: BaseException) -> int:
+    """What the process ends with when *error* ends it."""
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    code = getattr(error, "code" if isinstance(error, SystemExit) else "exit_code", 1)
+    return code if isinstance(code, int) and code > 0 else 1
+
+
 def _end(process: int) -> None:
     if os.getpid() != process or MPI.Is_finalized():
         return
@@ -57,8 +66,10 @@ def _end(process: int) -> None:
 
 def _abort(group: Group) -> None:
     error = getattr(sys, "last_value", None)  # set by the interpreter where an exception ended the program
-    code = getattr(error, "exit_code", group.exit_code)
     outcome = group.outcome
+    code = group.exit_code if error is None else exit_code_of(error)
+    if code is None:
+        code = 1 if outcome is None else CommError.exit_code
     if outcome is not None:
         reason = f"{outcome.reason}: {outcome.message}"
     elif error is not None:
@@ -70,4 +81,4 @@ def _abort(group: Group) -> None:
     sys.stderr.flush()
     blamed = outcome is None or group.rank in outcome.ranks
     time.sleep(_FLUSH_SECS if blamed else _GRACE_SECS)
-    MPI.COMM_WORLD.Abort(code if isinstance(code, int) and code > 0 else 1)
+    MPI.COMM_WORLD.Abort(code)

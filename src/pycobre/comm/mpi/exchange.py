@@ -44,7 +44,7 @@ def allgatherv(
     starts = [start * item for start in displs]
     own = target[starts[rank] : starts[rank] + sizes[rank]]
     source = send.reshape(-1).view(np.uint8)
-    in_place = address_of(source) == address_of(own) or not source.size
+    in_place = _address_of(source) == _address_of(own) or not source.size
     if max(map(int.__add__, starts, sizes)) <= most_bytes:
         sent: Any = MPI.IN_PLACE if in_place else [source, MPI.BYTE]
         finish(comm.Iallgatherv(sent, [target, sizes, starts, MPI.BYTE]), (send, recv))
@@ -99,6 +99,6 @@ def _fold_slices(comm: MPI.Intracomm, finish: Finish, send: Array, recv: Array, 
     allgatherv(comm, finish, own, recv, lengths, edges[:-1])
 
 
-def address_of(array: Array) -> int:
+def _address_of(array: Array) -> int:
     """Where an array begins."""
     return int(array.__array_interface__["data"][0])

@@ -66,7 +66,7 @@ class Group:
         self.notices = Notices(self._control)
         self.closed = self._told = self._asked = False
         self._process = os.getpid()
-        self._deadline: float | None = None
+        self._timed, self._deadline = -1, 0.0  # a turn, and when it is late
         self._looked = time.monotonic()
         self._abandoned: object = None  # a request that will not complete, and what MPI may still touch
         self._door = threading.Lock()  # held by the call that is under way; a closed group keeps it
@@ -76,7 +76,7 @@ class Group:
 
     def enter(self, kind: Kind) -> None:
         """Begin a call, or raise why none can be made."""
-        if not self._door.acquire(blocking=False):
+        if not self._door.acquire(False):
             if self.closed:
                 raise InvalidCommunicator("this communicator is closed")
             if os.getpid() != self._process:
@@ -92,16 +92,13 @@ class Group:
 
     def leave(self) -> None:
         """End a call."""
-        self._deadline = None
         self._door.release()
 
-    def meet(self, call: Call, payload: memoryview | None = None) -> None:
-        """Return once all ranks have made *call*; their payloads are in ``meeting.theirs``."""
-        if payload is not None:
-            self.meeting.mine[: len(payload)] = payload
+    def meet(self, call: Call) -> None:
+        """Return once all ranks have made *call*, with what they put in ``meeting.payloads``."""
         if not self.meeting.meet(call, self.look):
             blamed, text = mismatch_of(self.meeting.lines())
-            raise _Found(Finding("mismatch", tuple(blamed), text))
+            raise _Found(Finding(self.meeting.turn, "mismatch", tuple(blamed), text))
 
     def finish(self, request: MPI.Request, buffers: object) -> None:
         """Complete a request that all ranks have begun; MPI uses *buffers* meanwhile."""
@@ -114,17 +111,17 @@ class Group:
     def look(self) -> None:
         """Raise if this wait is to end: somebody has failed, left, or does not come in time."""
         turn = self.meeting.turn
-        if self.notices.poll(turn):
+        if self.notices.poll(turn) and self.notices.ends(turn):
             raise _Found(None)
         early = sorted(rank for rank, last in self.notices.left.items() if last < turn)
         if early:
             text = f"{ranks_text(early)} closed the communicator while others were in a collective"
-            raise _Found(Finding("lost", tuple(early), text))
+            raise _Found(Finding(turn, "lost", tuple(early), text))
         if self.limit is None:
             return
         now = time.monotonic()
-        if self._deadline is None:
-            self._deadline, self._asked = now + self.limit, False
+        if turn != self._timed:
+            self._timed, self._deadline, self._asked = turn, now + self.limit, False
         elif now >= self._deadline + _ANSWER_SECS:
             raise _Found(self._late(turn))
         elif now >= self._deadline and not self._asked:
@@ -143,7 +140,7 @@ class Group:
         else:
             # What a signal's handler raised is this rank's report; the others hear who was interrupted.
             text = f"rank {self.rank} was interrupted in {kind.name.lower()} by {type(error).__name__}"
-            self.notices.find(Finding("aborted", (self.rank,), text))
+            self.notices.find(Finding(self.meeting.turn, "aborted", (self.rank,), text))
             self._told = True
             raise error
         raise self._verdict_as_error(kind) from (error if isinstance(error, MPI.Exception) else None)
@@ -156,17 +153,18 @@ class Group:
             raise InvalidCommunicator("this communicator is closed")
         if os.getpid() == self._process and not self.notices.poll(self.meeting.turn):
             text = f"rank {self.rank} aborted: {reason}"
-            self.notices.find(Finding("aborted", (self.rank,), text))
+            turn = self.meeting.turn + (not self._door.locked())
+            self.notices.find(Finding(turn, "aborted", (self.rank,), text))
 
     def close(self) -> None:
         """Leave; what MPI keeps of the group is given back once all ranks have left."""
         if self.closed:
             return
-        if not self._door.acquire(blocking=False):
+        if not self._door.acquire(False):
             raise InvalidCommunicator("another thread is in a collective: abort() it first")
         self.closed = True
         if os.getpid() == self._process:
-            self.notices.leave(self.meeting.turn)
+            self.notices.leave(self.meeting.turn, self._abandoned is not None)
 
     @property
     def outcome(self) -> Finding | None:
@@ -174,15 +172,22 @@ class Group:
         return self.notices.verdict() if self.notices.findings else None
 
     @property
+    def broken(self) -> bool:
+        """Whether some rank has a request that will never complete, so that MPI must keep the group."""
+        return self._abandoned is not None or self.notices.broken
+
+    @property
     def over(self) -> bool:
         """Whether all ranks have closed it, and nothing is under way any more."""
-        if not self.closed or self._abandoned is not None:
+        if not self.closed:
             return False
         self.notices.poll(self.meeting.turn)
-        if not self.notices.all_left:
+        if self.broken or not self.notices.all_left:
+            return False
+        if not self.meeting.idle:
             return False
         if self.meeting.turn < max(self.notices.left.values(), default=0):
-            self.meeting.begin()  # others failed in a meeting that this rank never came to: let it end
+            self.meeting.join()  # others failed in a meeting that this rank never came to: let it end
         return self.meeting.idle
 
     def free(self) -> None:
@@ -194,8 +199,7 @@ class Group:
 
     def disown(self) -> None:
         """In a process that was forked from a rank: refuse everything."""
-        self._door = threading.Lock()
-        self._door.acquire()
+        self._door.acquire(False)  # if it is held, then by a thread that does not exist here
 
     def _late(self, turn: int) -> Finding:
         others = [rank for rank in range(self.size) if rank != self.rank]
@@ -203,13 +207,14 @@ class Group:
         asleep = self.place.stopped_among(late)
         what = "is stopped (suspended, not dead)" if asleep else "did not come in time"
         text = f"{ranks_text(asleep or late)} {what}; a collective has waited for {self.limit:g} s, its limit"
-        return Finding("stopped" if asleep else "timeout", tuple(asleep or late), text)
+        return Finding(turn, "stopped" if asleep else "timeout", tuple(asleep or late), text)
 
     def _trouble(self, error: MPI.Exception) -> Finding:
         # An MPI that tells of a dead process at all does it by this class; anything else is this rank's own.
         lost = error.Get_error_class() == getattr(MPI, "ERR_PROC_FAILED", None)
         text = f"MPI failed on rank {self.rank}: {error.Get_error_string()}"
-        return Finding("lost" if lost else "aborted", (self.rank,), text, error.Get_error_code())
+        reason = "lost" if lost else "aborted"
+        return Finding(self.meeting.turn, reason, (self.rank,), text, error.Get_error_code())
 
     def _verdict_as_error(self, kind: Kind) -> CommError:
         found = self.notices.verdict()
@@ -238,11 +243,15 @@ def close_all() -> None:
             group.close()
     until, pause = time.monotonic() + _FAILED_SECS, 1e-5
     while any(
-        group.closed and (not group.notices.findings or time.monotonic() < until) for group in _kept
+        group.closed and not group.broken and (not group.notices.findings or time.monotonic() < until)
+        for group in _kept
     ):
         sweep()
         time.sleep(pause)
         pause = min(1e-3, 1.5 * pause)
+    for group in _kept:
+        if group.closed:
+            group.notices.free()
     # MPI's own end comes after Python's: what it may write to until then has to stay.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept))
 

@@ -17,18 +17,23 @@ from pycobre.comm.mpi.library import MPI
 SETTLE_SECS = 0.02
 """How long findings are weighed: far longer than a short message travels."""
 
-REASONS = ("", "lost", "stopped", "timeout", "mismatch", "aborted")
+_DEFER_SECS = 1.0  # how long an operation that all have begun may still take to complete
+
+_REASONS = ("", "lost", "stopped", "timeout", "mismatch", "aborted")
 
 _TEXT_BYTES = 800
-_HEAD = struct.Struct("<BBHqqi")  # kind, reason, bytes of text, turn, finder, MPI's code
-_FINDING, _LEAVE, _QUERY, _ANSWER = range(1, 5)
+# Kind, reason, bytes of text; sender and its turn; finder and its turn; MPI's code. The sender tells itself:
+# the status of a frame that is read twice would not.
+_HEAD = struct.Struct("<BBHqqqqi")
+_FINDING, _LEAVE, _LEAVE_BROKEN, _QUERY, _ANSWER = range(1, 6)
 _TAG = 1
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rank found out: the fields of :class:`~pycobre.errors.CollectiveFailed`."""
+    """What a rank found out in its operation *turn*; else the fields of a ``CollectiveFailed``."""
 
+    turn: int
     reason: str
     ranks: tuple[int, ...]
     message: str
@@ -44,6 +49,8 @@ class Notices:
         What has been found, by finder; empty as long as all is well.
     left
         Turn that a rank had reached when it closed the group, by rank.
+    broken
+        Whether a rank has closed the group amid an exchange that failed.
     answers
         Turn that a rank is in, by rank, since the last question.
     """
@@ -59,8 +66,8 @@ class Notices:
         self._sent: list[MPI.Request] = []
         self._polling = threading.Lock()
         self.left: dict[int, int] = {}
+        self.broken = False
         self.answers: dict[int, int] = {}
-        self._status = MPI.Status()
         self._receive = comm.Recv_init([self._frame, MPI.BYTE], MPI.ANY_SOURCE, _TAG)
         if self._size > 1:
             self._receive.Start()
@@ -72,12 +79,19 @@ class Notices:
             try:
                 self._turn = turn
                 # A handler that raises in between leaves a frame to be read twice, which does no harm.
-                while self._receive.Test(self._status):
-                    self._take(self._status.Get_source())
+                while self._receive.Test():
+                    self._take()
                     self._receive.Start()
             finally:
                 self._polling.release()
         return bool(self.findings)
+
+    def ends(self, turn: int) -> bool:
+        """Whether operation *turn* is to end by what has been found."""
+        # Whoever found something in a later one has completed this one, so it is about to complete here.
+        return any(finding.turn <= turn for finding in self.findings.values()) or (
+            bool(self.findings) and time.monotonic() > self._settled_at + _DEFER_SECS
+        )
 
     def find(self, finding: Finding) -> None:
         """Tell everyone, unless somebody was first."""
@@ -94,11 +108,12 @@ class Notices:
             self.poll(self._turn)
         return self.findings[min(self.findings)]
 
-    def leave(self, turn: int) -> None:
+    def leave(self, turn: int, broken: bool) -> None:
         """Tell everyone that this rank has closed the group after *turn* operations, and why if it failed."""
         # Who hears it before the finder's own notice must not think that this rank is the first to go.
         verdict = self.verdict() if self.findings else None
-        self._tell_all(_LEAVE, turn, (min(self.findings), verdict) if verdict else None)
+        kind = _LEAVE_BROKEN if broken else _LEAVE
+        self._tell_all(kind, turn, (min(self.findings), verdict) if verdict else None)
 
     def ask(self) -> None:
         """Ask everyone which turn it is in; only who is in one answers."""
@@ -137,24 +152,34 @@ class Notices:
     def _packed(self, kind: int, turn: int, found: tuple[int, Finding] | None = None) -> bytes:
         blamed = bytearray(self._map_bytes)
         if found is None:
-            return _HEAD.pack(kind, 0, 0, turn, 0, 0) + blamed
+            return _HEAD.pack(kind, 0, 0, self._rank, turn, 0, 0, 0) + blamed
         finder, finding = found
         text = finding.message.encode()[:_TEXT_BYTES]
         for rank in finding.ranks:
             blamed[rank // 8] |= 1 << rank % 8
-        reason = REASONS.index(finding.reason)
-        return _HEAD.pack(kind, reason, len(text), turn, finder, finding.code) + blamed + text
+        head = _HEAD.pack(
+            kind,
+            _REASONS.index(finding.reason),
+            len(text),
+            self._rank,
+            turn,
+            finder,
+            finding.turn,
+            finding.code,
+        )
+        return head + blamed + text
 
-    def _take(self, source: int) -> None:
-        kind, reason, length, turn, finder, code = _HEAD.unpack_from(self._frame)
+    def _take(self) -> None:
+        kind, reason, length, source, turn, finder, found_in, code = _HEAD.unpack_from(self._frame)
         if reason:
             at = _HEAD.size + self._map_bytes
             blamed = self._frame[_HEAD.size : at]
             ranks = tuple(rank for rank in range(self._size) if blamed[rank // 8] >> rank % 8 & 1)
             text = self._frame[at : at + length].decode(errors="replace")
-            self._add(finder, Finding(REASONS[reason], ranks, text, code))
-        if kind == _LEAVE:
+            self._add(finder, Finding(found_in, _REASONS[reason], ranks, text, code))
+        if kind in (_LEAVE, _LEAVE_BROKEN):
             self.left[source] = turn
+            self.broken |= kind == _LEAVE_BROKEN
         elif kind == _QUERY:
             self._tell(source, self._packed(_ANSWER, self._turn))
         elif kind == _ANSWER:

@@ -49,13 +49,15 @@ class Windows:
             if self._node is None:
                 self._node = node_of(self._group.comm)
             memory = Memory(self._node, size)
-            self._made.append(memory)
         except MPI.Exception as error:
             trouble = error.Get_error_string().encode()[:INLINE_BYTES]
         answers = [answer.rstrip(b"\0").decode(errors="replace") for answer in self._agree(call, trouble)]
-        if any(answers):
+        if any(answers):  # what some have made stays with them: to free it would take all
             told = "; ".join(f"rank {rank}: {text}" for rank, text in enumerate(answers) if text)
             raise AllocationFailed(size, told)
+        if memory is not None:
+            memory.publish()
+            self._made.append(memory)
         return memory
 
     def _free_unused(self, call: Call) -> None:
@@ -69,8 +71,10 @@ class Windows:
         self._made = [memory for number, memory in enumerate(self._made) if not unused >> number & 1]
 
     def _agree(self, call: Call, payload: bytes) -> list[bytes]:
-        self._group.meet(call, memoryview(payload.ljust(INLINE_BYTES, b"\0")))
-        return [bytes(theirs) for theirs in self._group.meeting.theirs]
+        mine, everyone = self._group.meeting.payloads(np.dtype(np.uint8))
+        mine[:] = np.frombuffer(payload.ljust(INLINE_BYTES, b"\0"), np.uint8)
+        self._group.meet(call)
+        return [theirs.tobytes() for theirs in everyone]
 
 
 class Memory:
@@ -88,6 +92,7 @@ class Memory:
         block = (ctypes.c_byte * size).from_address(address)
         if leads:
             ctypes.memset(address, 0, size)
+            self.publish()
         self._block: ctypes.Array[ctypes.c_byte] | None = block
         self._alive = weakref.ref(block)
 
