@@ -39,7 +39,14 @@ def infeasible(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def pycobre_run() -> Callable[..., subprocess.CompletedProcess[str]]:
+def clean_environment() -> dict[str, str]:
+    """This process's environment without what another launch has left in it."""
+    others = ("COBRE_", "_PYCOBRE_", "PMI", "OMPI_", "MPI_", "SLURM_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(others)}
+
+
+@pytest.fixture
+def pycobre_run(clean_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """``pycobre`` with arguments, finished; the environment is clean of other launches."""
 
     def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -49,7 +56,7 @@ def pycobre_run() -> Callable[..., subprocess.CompletedProcess[str]]:
             text=True,
             timeout=WATCHDOG_SECS,
             check=False,
-            env={**clean_environment(), **environment},
+            env={**clean_environment, **environment},
         )
 
     return run
@@ -65,9 +72,3 @@ def last_record() -> Callable[[str], dict[str, Any]]:
         return dict(records[-1])
 
     return read
-
-
-def clean_environment() -> dict[str, str]:
-    return {
-        name: value for name, value in os.environ.items() if not name.startswith(("COBRE_", "PMI_", "OMPI_"))
-    }

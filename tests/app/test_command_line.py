@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import json
 import os
 import shutil
@@ -13,7 +15,6 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import clean_environment
 
 from pycobre.results import Results, read_policy
 
@@ -159,7 +160,11 @@ def test_infeasible_stage_names_its_place_and_rows(pycobre_run, last_record, inf
     assert "infeasible" in ran.stderr
     assert "water_hm3[hydro 0]" in ran.stderr
     assert "stage 0, iteration 1" in ran.stderr
-    assert last_record(ran.stdout)["status"] == "failed"
+    record = last_record(ran.stdout)
+    assert record["status"] == "failed"
+    if ranks == 2:
+        assert record["error"] == "WorkerError"
+        assert record["cause"].startswith("StageProblemError: the problem of stage 0")
     dumps = list((tmp_path / "out.dump").iterdir())
     assert "water_hm3[hydro_0]" in dumps[0].read_text()
     assert not (tmp_path / "out").exists()  # not one iteration was finished
@@ -210,7 +215,7 @@ HANDS = {
 }
 
 
-def ranks_by_hand(launcher, arguments):
+def ranks_by_hand(launcher, environment, arguments):
     """What two ranks of ``pycobre`` printed and ended with, started with the variables of *launcher*."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1] - 1
@@ -222,7 +227,7 @@ def ranks_by_hand(launcher, arguments):
             stderr=subprocess.PIPE,
             text=True,
             env={
-                **clean_environment(),
+                **environment,
                 **{name: value.format(rank=rank, port=port) for name, value in HANDS[launcher].items()},
             },
         )
@@ -239,18 +244,56 @@ def ranks_by_hand(launcher, arguments):
 
 
 @pytest.mark.parametrize("launcher", HANDS)
-def test_one_of_the_ranks_that_another_launcher_started_speaks(toy, tmp_path, launcher):
-    told, codes = ranks_by_hand(launcher, ["run", toy, "--out", tmp_path / "out", "--json"])
+def test_one_rank_of_another_launcher_speaks(clean_environment, toy, tmp_path, launcher):
+    told, codes = ranks_by_hand(
+        launcher, clean_environment, ["run", toy, "--out", tmp_path / "out", "--json"]
+    )
     assert codes == [0, 0], told
     assert json.loads(told[0][0].splitlines()[-1])["status"] == "done"
     assert told[1] == ("", "")
 
 
 @pytest.mark.parametrize("launcher", HANDS)
-def test_all_ranks_of_another_launcher_end_with_the_code_and_rank_0_says_why(toy, tmp_path, launcher):
+def test_ranks_of_another_launcher_fail_together_and_rank_0_says_why(
+    clean_environment, toy, tmp_path, launcher
+):
     arguments = ["run", toy, "--out", tmp_path / "out", "--json", "--set", "training.forward_passes=0"]
-    told, codes = ranks_by_hand(launcher, arguments)
+    told, codes = ranks_by_hand(launcher, clean_environment, arguments)
     assert (codes[0], codes[1] in (3, 5)) == (3, True), told
     assert "forward_passes" in told[0][1]
     assert json.loads(told[0][0])["status"] == "failed"
     assert told[1] == ("", "")
+
+
+@pytest.mark.skipif(
+    not (shutil.which("mpiexec") and importlib.util.find_spec("mpi4py")),
+    reason="needs mpi4py and an MPI: pip install 'pycobre[mpi]' mpich",
+)
+@pytest.mark.parametrize(("broken", "code"), [(False, 0), (True, 4)], ids=["well", "failing"])
+def test_mpiexec_runs_one_rank_a_process_and_ends_with_the_code(
+    clean_environment, toy, infeasible, tmp_path, broken, code
+):
+    command = ["mpiexec", "-n", "2", sys.executable, "-m", "pycobre.app.cli", "run"]
+    command += [str(infeasible if broken else toy), "--out", str(tmp_path / "out"), "--json"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean_environment,
+        process_group=0,
+    )
+    try:
+        told, errors = process.communicate(timeout=90)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert process.returncode == code, errors
+    records = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+    assert (records[0]["type"], records[0]["backend"], records[0]["ranks"]) == ("started", "mpi", 2)
+    assert {record["rank"] for record in records if "rank" in record} <= {0, None}
+    if broken:
+        assert "infeasible" in errors
+    else:
+        assert records[-1]["status"] == "done"

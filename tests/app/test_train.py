@@ -79,7 +79,7 @@ def test_the_error_of_a_worker_is_the_cause_of_ours(infeasible, tmp_path, capfd,
         pycobre.train(infeasible, num_workers=2, backend=backend, output=tmp_path / "out")
     error, cause = caught.value, caught.value.__cause__
     assert isinstance(cause, StageProblemError)
-    assert (error.exit_code, cause.rank) == (4, error.rank)
+    assert error.exit_code == 4
     assert (cause.stage, cause.iteration, cause.status) == (0, 1, "infeasible")
     assert cause.conflict
     shown = "".join(traceback.format_exception(error))
@@ -94,8 +94,10 @@ print("bound", result.lower_bound)
 """
 
 
-@pytest.mark.parametrize("backend", ["shm", "tcp"])
-@pytest.mark.parametrize("how", ["script", "command", "interpreter"])
+@pytest.mark.parametrize(
+    ("how", "backend"),
+    [("script", "shm"), ("command", "tcp"), ("interpreter", "shm"), ("interpreter", "tcp")],
+)
 def test_works_from_a_script_without_guard_a_command_and_a_live_interpreter(tmp_path, how, backend):
     """An interpreter that reads cells has no file for its main module, as in a notebook."""
     text = SCRIPT.replace("BACKEND", repr(backend))
@@ -108,9 +110,7 @@ def test_works_from_a_script_without_guard_a_command_and_a_live_interpreter(tmp_
         check([sys.executable, str(script)] if how == "script" else [sys.executable, "-c", text])
 
 
-@pytest.mark.parametrize(
-    ("method", "backend"), [("fork", "shm"), ("spawn", "tcp"), ("spawn", "shm"), ("forkserver", "tcp")]
-)
+@pytest.mark.parametrize(("method", "backend"), [("fork", "shm"), ("spawn", "tcp"), ("forkserver", "shm")])
 def test_works_whatever_the_start_method(method, backend):
     start = f"import multiprocessing; multiprocessing.set_start_method({method!r})\n"
     check([sys.executable, "-c", start + SCRIPT.replace("BACKEND", repr(backend))])

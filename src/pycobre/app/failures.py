@@ -45,7 +45,9 @@ def _attributes(error: BaseException) -> dict[str, Any]:
         return {"problems": [asdict(problem) for problem in error.problems]}
     found = {name: value for name, value in vars(error).items() if not name.startswith("_")}
     if isinstance(error, OSError) and not isinstance(error, PycobreError):
-        found |= {"filename": error.filename, "filename2": error.filename2}
+        # None is not the same as not set: it would be part of the message.
+        names = {"filename": error.filename, "filename2": error.filename2}
+        found |= {name: value for name, value in names.items() if value is not None}
     return _plain(found)
 
 
