@@ -36,17 +36,24 @@ def plain_dtype(operation: str, name: str, dtype: npt.DTypeLike) -> np.dtype[Any
 def _array(operation: str, name: str, array: object) -> Array:
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         raise InvalidBufferSize(operation, f"{name} to be a NumPy array", type(array).__name__)
-    plain_dtype(operation, name, array.dtype)
+    if array.dtype not in PLAIN_DTYPES:
+        plain_dtype(operation, name, array.dtype)
     return np.asarray(array)
 
 
 def _readable(operation: str, name: str, array: object) -> Array:
-    return np.require(_array(operation, name, array), requirements=["C_CONTIGUOUS", "ALIGNED"])
+    found = _array(operation, name, array)
+    flags = found.flags
+    if flags.c_contiguous and flags.aligned:
+        return found
+    return np.require(found, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _writable(operation: str, name: str, array: object) -> Array:
     found = _array(operation, name, array)
     flags = found.flags
+    if flags.carray:
+        return found
     for kept, wanted in (
         (flags.c_contiguous, "contiguous in C order"),
         (flags.aligned, "aligned"),
@@ -78,7 +85,7 @@ def _address(array: Array) -> int:
 
 def _integers(operation: str, name: str, values: object, size: int) -> tuple[int, ...]:
     try:
-        found = tuple(operator.index(value) for value in values)  # type: ignore[attr-defined]
+        found = tuple(map(operator.index, values))  # type: ignore[call-overload]
     except TypeError:
         raise InvalidBufferSize(operation, f"{name} to be {size} integers", repr(values)) from None
     if len(found) != size:
@@ -129,7 +136,7 @@ def check_allreduce(send: object, recv: object, op: object) -> tuple[Array, Arra
     if source.size != target.size:
         raise InvalidBufferSize(operation, f"recv of {source.size} elements, as send has", f"{target.size}")
     try:
-        reduction = ReduceOp(op)  # type: ignore[arg-type]
+        reduction = op if isinstance(op, ReduceOp) else ReduceOp(op)  # type: ignore[arg-type]
     except ValueError:
         raise InvalidBufferSize(operation, "op to be SUM, MIN or MAX", repr(op)) from None
     if reduction is not ReduceOp.SUM and source.dtype.kind == "c":

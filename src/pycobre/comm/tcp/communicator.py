@@ -28,7 +28,7 @@ from pycobre.comm.tcp.frame import Ailment, ProtocolError, Trouble
 from pycobre.comm.tcp.join import join
 from pycobre.comm.tcp.judge import operation_name
 from pycobre.comm.tcp.link import Joined
-from pycobre.comm.tcp.meeting import Agenda, CallsDiffer, Meeting, small_bytes
+from pycobre.comm.tcp.meeting import Agenda, CallsDiffer, Meeting, Places, small_bytes
 from pycobre.comm.tcp.sockets import listen_at
 from pycobre.comm.tcp.verdict import aborted, departed
 from pycobre.comm.tcp.watch import Watch
@@ -270,7 +270,7 @@ class TcpCommunicator(Backend):
     def _plan(self, key: object, call: Call, payload_bytes: Sequence[int]) -> Agenda:
         if len(self._agendas) >= _AGENDAS:
             self._agendas.clear()
-        agenda = self._agendas[key] = Agenda(call, payload_bytes)
+        agenda = self._agendas[key] = self._meeting.plan(call, payload_bytes)
         return agenda
 
     def _bare(self, operation: Operation) -> Agenda:
@@ -279,7 +279,7 @@ class TcpCommunicator(Backend):
             operation.name, Call(operation), [0] * self.size
         )
 
-    def _meet(self, agenda: Agenda, payload: bytes) -> list[tuple[bytes | bytearray, int]]:
+    def _meet(self, agenda: Agenda, payload: bytes) -> Places:
         """What all ranks brought to the next meeting."""
         self._contributed = True
         self._sequence = sequence = self._sequence + 1
@@ -296,7 +296,9 @@ class TcpCommunicator(Backend):
     def _exchanged(self, call: Call, payload: bytes) -> list[bytes]:
         """(R,) The few bytes that each rank brings along with *call*."""
         length = min(_ANSWER_BYTES, self._small)
-        places = self._meet(Agenda(call, [length] * self.size), payload[:length].ljust(length, b"\0"))
+        places = self._meet(
+            self._meeting.plan(call, [length] * self.size), payload[:length].ljust(length, b"\0")
+        )
         return [bytes(buffer[at : at + length]) for buffer, at in places]
 
     def _agree(self, call: Call, trouble: str) -> str:

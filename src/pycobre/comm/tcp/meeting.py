@@ -35,15 +35,42 @@ class CallsDiffer(Exception):
         super().__init__(verdict.message)
 
 
-class Agenda:
-    """What a meeting is expected to bring, if all ranks call the same.
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """A message there and one back; *origins* are those whose blocks come, in their order."""
 
-    Parameters
+    to: Channel
+    incoming: FrameIn
+    poll: select.poll
+    room: bytearray
+    origins: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What a round brings if all ranks call the same.
+
+    Attributes
     ----------
-    call
-        What this rank calls.
-    payload_bytes
-        (R,) What each rank brings along.
+    told_bytes, expected_bytes
+        The lengths of the blocks that go out and come in.
+    heads
+        Begin, end and content of the head of each block that comes in.
+    """
+
+    round: _Round
+    told_bytes: int
+    expected_bytes: int
+    heads: tuple[tuple[int, int, bytes], ...]
+
+
+Places = list[tuple[bytes | bytearray, int]]
+"""(R,) Where each rank's payload is: a buffer that is good until the next meeting, and its begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agenda:
+    """A call, and what its meeting will bring if all ranks call the same.
 
     Attributes
     ----------
@@ -51,24 +78,22 @@ class Agenda:
         Number of the operation.
     call
         The packed call.
-    heads, block_bytes
-        (R,) What each rank's block begins with, and how long it is.
+    head
+        What this rank's block begins with.
+    block_bytes
+        (R,) How long each rank's block is.
+    stages
+        A rank's part in each round.
+    places
+        Where the payloads of the others will be.
     """
 
-    def __init__(self, call: Call, payload_bytes: Sequence[int]) -> None:
-        self.operation = int(call.operation)
-        self.call = call.pack()
-        self.heads = [_LENGTH.pack(length) + self.call for length in payload_bytes]
-        self.block_bytes = [_HEAD_BYTES + length for length in payload_bytes]
-
-
-@dataclass(frozen=True)
-class _Round:
-    to: Channel
-    incoming: FrameIn
-    poll: select.poll
-    room: bytearray
-    origins: tuple[int, ...]  # whose blocks come, in their order
+    operation: int
+    call: bytes
+    head: bytes
+    block_bytes: tuple[int, ...]
+    stages: tuple[_Stage, ...]
+    places: Places
 
 
 def split_blocks(body: bytes | bytearray | memoryview, count: int, most: int) -> list[tuple[bytes, int, int]]:
@@ -122,8 +147,26 @@ class Meeting:
             self._rounds.append(_Round(to, incoming, driver.poll_for([incoming]), room, origins))
             distance *= 2
 
-    def hold(self, sequence: int, agenda: Agenda, payload: bytes) -> list[tuple[bytes | bytearray, int]]:
-        """(R,) Where each rank's payload is: a buffer that is good until the next meeting, and its begin.
+    def plan(self, call: Call, payload_bytes: Sequence[int]) -> Agenda:
+        """The agenda of *call*, to which the ranks bring (R,) *payload_bytes*."""
+        packed = call.pack()
+        heads = [_LENGTH.pack(length) + packed for length in payload_bytes]
+        block_bytes = tuple(_HEAD_BYTES + length for length in payload_bytes)
+        places: Places = [(b"", 0)] * self._size
+        stages = []
+        for turn in self._rounds:
+            told = sum(block_bytes[(self._rank + i) % self._size] for i in range(len(turn.origins)))
+            at, expected = HEADER_BYTES, []
+            for origin in turn.origins:
+                expected.append((at, at + _HEAD_BYTES, heads[origin]))
+                places[origin] = (turn.room, at + _HEAD_BYTES)
+                at += block_bytes[origin]
+            stages.append(_Stage(turn, told, at - HEADER_BYTES, tuple(expected)))
+        own = heads[self._rank]
+        return Agenda(int(call.operation), packed, own, block_bytes, tuple(stages), places)
+
+    def hold(self, sequence: int, agenda: Agenda, payload: bytes) -> Places:
+        """Where each rank's payload is, after all have come.
 
         Raises
         ------
@@ -132,48 +175,42 @@ class Meeting:
         PeerFailed, Overdue, Interrupted
             As :meth:`Driver.run` says.
         """
-        heads, block_bytes = agenda.heads, agenda.block_bytes
-        own = heads[self._rank] + payload
-        places: list[tuple[bytes | bytearray, int]] = [(own, _HEAD_BYTES)] * self._size
-        known = [memoryview(own)]  # blocks, from this rank's on
+        own = agenda.head + payload
+        known: list[memoryview] = []  # the blocks of the ranks after this one
         odd: dict[int, bytes] = {}
-        for turn in self._rounds:
-            incoming, origins, room = turn.incoming, turn.origins, turn.room
-            told = known[: len(origins)]
-            length = expected = 0
-            for block, origin in zip(told, origins, strict=True):
-                length += block.nbytes
-                expected += block_bytes[origin]
+        for stage in agenda.stages:
+            turn, length, expected = stage.round, stage.told_bytes, stage.expected_bytes
+            others = known[: len(turn.origins) - 1]
+            if odd:
+                length = len(own) + sum(map(len, others))
             head = header(_MEETING, length, sequence)
-            told[0] = memoryview(head + own)
             hoped = head if expected == length else header(_MEETING, expected, sequence)
+            incoming, room = turn.incoming, turn.room
             incoming.expect(hoped, expected, sequence)
-            rest = rest_of_frame(turn.to, told, HEADER_BYTES + length)
+            rest = rest_of_frame(turn.to, [memoryview(head + own), *others], HEADER_BYTES + length)
             if rest is None:
                 self._driver.receive(incoming, turn.poll)
             else:
                 self._driver.run((rest, incoming))
-            at, view, before = HEADER_BYTES, memoryview(room), len(known)
-            for origin in origins:
-                end = at + block_bytes[origin]
-                if room[at : at + _HEAD_BYTES] != heads[origin] or end > incoming.end:
-                    break
-                known.append(view[at:end])
-                places[origin] = (room, at + _HEAD_BYTES)
-                at = end
-            if at != incoming.end:
+            same = incoming.end == HEADER_BYTES + expected
+            for begin, end, block_head in stage.heads:
+                same = same and room[begin:end] == block_head
+            if not same:
                 # Somebody calls something else. The others must still hear of it: the rounds go on.
-                del known[before:]
-                odd |= self._read_odd(turn, view, known, agenda)
+                odd |= self._read_odd(turn, known, agenda)
+            elif len(agenda.stages) > 1:
+                view = memoryview(room)
+                for origin, (begin, _, _) in zip(turn.origins, stage.heads, strict=True):
+                    known.append(view[begin : begin + agenda.block_bytes[origin]])
         if odd:
             raise CallsDiffer(mismatch([odd.get(rank, agenda.call) for rank in range(self._size)]))
+        places = agenda.places.copy()
+        places[self._rank] = (own, _HEAD_BYTES)
         return places
 
-    def _read_odd(
-        self, turn: _Round, view: memoryview, known: list[memoryview], agenda: Agenda
-    ) -> dict[int, bytes]:
+    def _read_odd(self, turn: _Round, known: list[memoryview], agenda: Agenda) -> dict[int, bytes]:
         odd: dict[int, bytes] = {}
-        body = view[HEADER_BYTES : turn.incoming.end]
+        body = memoryview(turn.room)[HEADER_BYTES : turn.incoming.end]
         try:
             blocks = split_blocks(body, len(turn.origins), self._most)
             for origin, (call, begin, length) in zip(turn.origins, blocks, strict=True):

@@ -42,9 +42,9 @@ def _blaming(reason: str, ranks: Iterable[int], message: str, sequence: int = 0)
     return Verdict(reason, found, f"{named(found)} {message}", sequence)
 
 
-def gone(ranks: Iterable[int]) -> Verdict:
-    """Processes ended."""
-    return _blaming("lost", ranks, "is gone: killed, or ended without close()")
+def gone(ranks: Iterable[int], sequence: int = 0) -> Verdict:
+    """Processes ended, and take no part in collectives from *sequence* on."""
+    return _blaming("lost", ranks, "is gone: killed, or ended without close()", sequence)
 
 
 def cut_off(rank: int, other: int) -> Verdict:

@@ -257,7 +257,7 @@ class Watch:
             case Leave():
                 self._wires[peer].left = True
                 if message.ended:
-                    self._conclude(gone([peer]))
+                    self._conclude(gone([peer], message.sequence + 1))
                 elif self._rank == 0:
                     self._conclude(self._judge.leaves(peer, message.sequence))
                 else:

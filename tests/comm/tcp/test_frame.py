@@ -1,0 +1,178 @@
+"""Frames, seals, control messages and calls as bytes: what is taken, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from pycobre.comm.tcp import frame
+from pycobre.comm.tcp.call import CALL_BYTES, Call, Operation, mismatch
+from pycobre.comm.tcp.frame import (
+    Ailment,
+    ControlReader,
+    Kind,
+    Leave,
+    ProtocolError,
+    Query,
+    Seal,
+    Status,
+    Trouble,
+    body_length,
+    encode,
+    header,
+)
+from pycobre.comm.tcp.judge import Judge
+from pycobre.comm.tcp.meeting import split_blocks
+from pycobre.comm.tcp.verdict import Verdict, departed, gone, overdue
+
+MESSAGES = [
+    Leave(7, ended=False),
+    Leave(8, ended=True),
+    Trouble(9, Ailment.OVERDUE, Operation.barrier, 3, 0.5),
+    Query(10),
+    Status(10, 1 << 63),
+    gone([2, 0]),
+    departed([1], "barrier", 12),
+    overdue([0], True, "allreduce", 1e-3),
+    Verdict("aborted", tuple(range(1024)), "ü" * 5000),
+]
+
+
+def read_all(data: bytes, step: int, size: int = 1024, seal: Seal | None = None) -> list[object]:
+    reader, found = ControlReader(size, seal), []
+    for at in range(0, len(data), step):
+        rest = memoryview(data)[at : at + step]
+        while rest.nbytes:
+            room = reader.room
+            count = min(room.nbytes, rest.nbytes)
+            room[:count] = rest[:count]
+            found += reader.filled(count)
+            rest = rest[count:]
+    return found
+
+
+@pytest.mark.parametrize("step", [1, 15, 17, 100_000])
+def test_control_messages_come_out_as_they_went_in_however_they_are_cut(step):
+    found = read_all(b"".join(map(encode, MESSAGES)), step)
+    assert found[:-1] == MESSAGES[:-1]
+    assert found[-1].ranks == MESSAGES[-1].ranks
+    assert found[-1].message == "ü" * 500  # words are cut, ranks are not
+
+
+def test_a_seal_refuses_what_was_changed_moved_or_repeated():
+    key = b"k" * 32
+
+    def sealed() -> list[bytes]:
+        seal = Seal(key)
+        return [encode(message) + seal.mark([encode(message)]) for message in MESSAGES[:3]]
+
+    first, second, third = sealed()
+    assert read_all(first + second + third, 50, seal=Seal(key)) == MESSAGES[:3]
+    for data in (second + first, first + first, first + third):
+        with pytest.raises(ProtocolError, match="seal"):
+            read_all(data, 50, seal=Seal(key))
+    for bit in range(8 * len(first)):
+        changed = bytearray(first)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ProtocolError):
+            # What follows fills a frame whose length was changed.
+            read_all(bytes(changed) + b"\0" * 70_000, 1 << 20, seal=Seal(key))
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"GET / HTTP/1.1\r\n", "beginning of a frame"),
+        (header(Kind.PIECE, 5, 3)[:2] + b"\x09" + header(Kind.PIECE, 5, 3)[3:], "version 9"),
+        (header(Kind.PIECE, 101, 3), "100 is the most"),
+        (header(Kind.MEETING, 5, 3), "kind 1 came"),
+        (header(Kind.PIECE, 5, 4), "operation 4 came in operation 3"),
+    ],
+)
+def test_a_header_that_is_not_the_expected_one_is_refused(head, words):
+    assert body_length(header(Kind.PIECE, 5, 3), Kind.PIECE, 3, 100) == 5
+    with pytest.raises(ProtocolError, match=words):
+        body_length(head, Kind.PIECE, 3, 100)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        header(Kind.MEETING, 0, 0),
+        header(Kind.VERDICT, 3, 0) + b"\x09\0\0",
+        header(Kind.VERDICT, 3, 0) + b"\0\xff\xff",
+        header(Kind.VERDICT, 7, 0) + b"\0\2\0" + b"\1\0\1\0",
+        header(Kind.VERDICT, 5, 0) + b"\0\1\0" + b"\4\0",
+        header(Kind.LEAVE, 1, 0) + b"\2",
+        header(Kind.QUERY, 1, 0) + b"\0",
+        header(Kind.STATUS, 1, 0) + b"\0",
+        header(Kind.TROUBLE, 2, 0) + b"\0\0",
+        encode(Trouble(1, Ailment.ENDED, 1, 4)),
+        encode(Trouble(1, Ailment.OVERDUE, 1, 0, float("nan"))),
+        header(Kind.VERDICT, frame.CONTROL_BYTES + 1, 0),
+    ],
+)
+def test_what_is_no_message_to_a_group_of_four_is_refused(data):
+    with pytest.raises(ProtocolError):
+        read_all(data, 1 << 20, size=4)
+
+
+def test_blocks_of_a_meeting_are_bounded_and_fill_it():
+    call = Call(Operation.barrier).pack()
+    assert len(call) == CALL_BYTES
+    block = b"\3\0\0\0" + call + b"abc"
+    assert split_blocks(block * 2, 2, 3) == [(call, 80, 3), (call, 163, 3)]
+    for body, count, most in (
+        (block, 2, 3),
+        (block * 2, 1, 3),
+        (block, 1, 2),
+        (block[:-1], 1, 3),
+        (b"", 1, 3),
+    ):
+        with pytest.raises(ProtocolError):
+            split_blocks(body, count, most)
+
+
+def test_a_mismatch_shows_every_call_and_blames_whoever_stands_alone():
+    calls = [
+        Call(Operation.allgatherv, 12, counts=(2, 2, 10**6)).pack(),
+        Call(Operation.allgatherv, 12, counts=(2, 2, 10**6)).pack(),
+        Call(Operation.allreduce, 12, 1, 100).pack(),
+    ]
+    verdict = mismatch(calls)
+    assert (verdict.reason, verdict.ranks) == ("mismatch", (2,))
+    assert verdict.message == (
+        "ranks called different things: ranks 0, 1 allgatherv(float64, counts [2, 2, 1000000]);"
+        " rank 2 allreduce(MIN, float64[100])"
+    )
+    assert mismatch(calls[1:]).ranks == (0, 1)
+    # Counts that are not shown count too.
+    many = [Call(Operation.allgatherv, 12, counts=(1,) * 9 + (last,)).pack() for last in (1, 2)]
+    assert "counts [1, 1, 1, 1, 1, 1, 1, ...]" in mismatch(many * 5).message
+
+
+def test_the_judge_blames_whoever_does_not_answer():
+    judge = Judge(stopped=lambda rank: False)
+    late = Trouble(5, Ailment.OVERDUE, Operation.barrier, 1, 2.0)
+    assert judge.hears(3, late, now=10.0) is None
+    judge.asks([1, 2, 3], late=[])
+    assert judge.answers(1, Status(5, 5)) is None
+    assert judge.answers(3, Status(5, 5)) is None
+    assert judge.deadline == pytest.approx(10.3)
+    assert judge.conclude() == overdue([2], False, "barrier", 2.0)
+
+
+def test_the_judge_finds_a_connection_that_ended_between_two_that_are_there():
+    for reporter, peer, blamed in ((3, 1, 1), (3, 0, 3), (0, 2, 2)):
+        judge = Judge(stopped=lambda rank: False)
+        assert judge.hears(reporter, Trouble(5, Ailment.ENDED, Operation.barrier, peer), now=0.0) is None
+        verdict = judge.conclude()
+        assert (verdict.reason, verdict.ranks) == ("lost", (blamed,))
+
+
+def test_the_judge_misses_who_closed_only_in_what_came_after():
+    judge = Judge(stopped=lambda rank: False)
+    assert judge.leaves(2, sequence=5) is None
+    assert judge.hears(1, Trouble(5, Ailment.ENDED, Operation.barrier, 3), now=0.0) is None
+    assert judge.hears(1, Trouble(6, Ailment.ENDED, Operation.barrier, 2), now=0.0) == departed(
+        [2], "barrier", 6
+    )
