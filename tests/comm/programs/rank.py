@@ -1,5 +1,7 @@
-"""One rank of a campaign: ``python rank.py SEED FIRST LAST BATCH`` tells a digest a batch, or with a BATCH of
-0 a digest a step."""
+"""One rank of a campaign: ``python -m comm.programs.rank SEED FIRST LAST BATCH``.
+
+It tells a digest a batch, or with a BATCH of 0 a digest a step, to its launcher if that is ours.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from pycobre.comm import create_communicator, launcher_pipe
 
 def main(seed: int, first: int, last: int, batch: int) -> None:
     pipe = launcher_pipe()
-    assert pipe is not None
+
+    def say(words: str) -> None:
+        if pipe is not None:
+            pipe.send(words.encode())
+        else:
+            sys.stdout.write(f"{comm.rank} {words}\n")
+
     with create_communicator() as comm:
         for begin in range(first, last, batch or 1):
             digest = hashlib.blake2b()
@@ -21,9 +29,9 @@ def main(seed: int, first: int, last: int, batch: int) -> None:
                     found = step.run(comm)
                     digest.update(found)
                     if not batch:
-                        pipe.send(f"{number} {place} {hashlib.blake2b(found).hexdigest()}".encode())
+                        say(f"{number} {place} {hashlib.blake2b(found).hexdigest()}")
             if batch:
-                pipe.send(f"{begin} {digest.hexdigest()}".encode())
+                say(f"{begin} {digest.hexdigest()}")
 
 
 if __name__ == "__main__":
