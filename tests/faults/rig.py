@@ -100,9 +100,9 @@ def others() -> list[str]:
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
                 status = (entry / "stat").read_text()
-                if status.rpartition(")")[2].split()[0] == "Z":
-                    # An orphan of a killed launcher: this process is the box's init, and takes note of it.
-                    os.waitpid(int(entry.name), os.WNOHANG)
+                if status.rpartition(")")[2].split()[0] == "Z" and os.waitpid(int(entry.name), os.WNOHANG)[0]:
+                    # An orphan of a killed launcher, which this process has as the box's init. One whose
+                    # other threads still run is a zombie too, but not to be had yet, nor are its sockets.
                     continue
                 found.append((entry / "cmdline").read_text().replace("\0", " "))
             except (OSError, ChildProcessError):
