@@ -62,7 +62,6 @@ def run(cell: Cell) -> dict[str, Any]:
             record["error"] = {"rank": error.rank, "code": error.exit_code, "text": str(error)}
         finally:
             watchdog.cancel()
-    record["over"] = time.monotonic()
     record["codes"] = job.exit_codes
     return record
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -66,8 +67,8 @@ def test_survivors_and_launcher_name_the_victim(cell: Cell, seen: Callable[[Cell
     if cell.phase == "joining":
         # Who is not there to be watched is missed at the limit; the launcher ends the others before.
         assert {told["reason"] for told in survivors.values()} <= {"not joined"}, record
-        assert 0 not in record["codes"], record
-        assert record["over"] - record["struck"] < 3.0
+        ends = {code for rank, code in enumerate(record["codes"]) if rank != victim}
+        assert ends <= {5, 128 + signal.SIGTERM}, record  # raised, or ended by the launcher; not by the rig
     else:
         assert sorted(survivors) == [str(rank) for rank in range(RANKS) if rank != victim], record
         for told in survivors.values():
