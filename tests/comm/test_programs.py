@@ -1,190 +1,121 @@
-"""Random programs of collectives on three ranks, against the same programs in plain NumPy, to the last bit.
+"""Random programs of collectives on 1 to 4 ranks, against the same programs in plain NumPy, to the last bit.
 
-Started as a script this file is one of the ranks.
+``PYCOBRE_PROGRAMS`` is the number of programs on each backend (10,000), ``PYCOBRE_PROGRAMS_SEED`` where they
+start. How much the campaign sees is measured by mutants: each must be found, by the kind of step beside it.
+
+===============================  ============
+mutant                           found by
+===============================  ============
+displacements ignored            Allgatherv
+broadcast always from rank 0     Broadcast
+gather order reversed            Allgatherv
+counts assumed equal             Allgatherv
+reduction order reversed         Allreduce
+sums in float32                  Allreduce
+fmin instead of minimum          Allreduce
+NaN wins or loses by its order   Allreduce
+barrier does nothing             Barrier
+operations are not compared      Disagreement
+dtypes are not compared          Disagreement
+===============================  ============
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
+import functools
 import os
 import signal
 import sys
 import threading
-from typing import Any
+from collections import Counter
+from pathlib import Path
 
-import numpy as np
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+import pytest
 
-from pycobre.comm import ReduceOp, create_communicator, launch, launcher_pipe
-from pycobre.comm.conformance.reductions import folded
+from comm.programs.campaign import PROGRAMS, SEED, first_mistake
+from comm.programs.steps import Disagreement, Step, program
+from comm.programs.toy import MUTANTS, Board, ToyCommunicator
+from pycobre.comm import LocalCommunicator, launch
 
-RANKS = 3
-EXAMPLES = 200
-DTYPES = ("?", "i1", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "c8", "c16")
-
-lengths = st.one_of(st.integers(0, 40), st.sampled_from([1_000, 16_384, 16_385, 33_000, 70_001]))
-steps = st.one_of(
-    st.fixed_dictionaries({"do": st.just("barrier")}),
-    st.fixed_dictionaries(
-        {
-            "do": st.just("broadcast"),
-            "root": st.integers(0, RANKS - 1),
-            "length": lengths,
-            "dtype": st.sampled_from(DTYPES),
-        }
-    ),
-    st.fixed_dictionaries(
-        {
-            "do": st.just("allreduce"),
-            "op": st.integers(0, 2),
-            "length": lengths,
-            "dtype": st.sampled_from(DTYPES),
-            "in_place": st.booleans(),
-        }
-    ),
-    st.fixed_dictionaries(
-        {
-            "do": st.just("allgatherv"),
-            "counts": st.lists(lengths, min_size=RANKS, max_size=RANKS),
-            "gaps": st.lists(st.integers(0, 3), min_size=RANKS, max_size=RANKS),
-            "order": st.permutations(range(RANKS)),
-            "dtype": st.sampled_from(DTYPES),
-        }
-    ),
-)
-programs = st.fixed_dictionaries(
-    {"seed": st.integers(0, 1 << 30), "steps": st.lists(steps, min_size=1, max_size=6)}
-)
+SHARES = {1: 1, 2: 3, 3: 3, 4: 3}  # tenths of the programs that run at each number of ranks
+BACKENDS = ("shm", "tcp")
+TESTS = Path(__file__).parents[1]
 
 
-def data(seed: int, step: int, rank: int, length: int, dtype: str) -> np.ndarray[Any, Any]:
-    """Any bits at all, with zeros, infinities and NaNs more often than chance would have them."""
-    random = np.random.default_rng([seed, step, rank])
-    kind = np.dtype(dtype)
-    if kind.kind == "b":
-        return random.integers(0, 2, length).astype(bool)
-    numbers = np.frombuffer(random.bytes(length * kind.itemsize), kind).copy()
-    if kind.kind in "fc":
-        special = random.choice(np.array([0.0, -0.0, np.inf, -np.inf, np.nan]), length).astype(kind)
-        numbers = np.where(random.random(length) < 0.3, special, numbers)
-    return numbers
-
-
-def places(step: dict[str, Any]) -> tuple[list[int], int]:
-    displs, at = [0] * RANKS, 0
-    for rank in step["order"]:
-        displs[rank] = at + step["gaps"][rank]
-        at = displs[rank] + step["counts"][rank]
-    return displs, at + 1
-
-
-def reduction(step: dict[str, Any]) -> ReduceOp:
-    return ReduceOp.SUM if step["dtype"] in ("c8", "c16") else ReduceOp(step["op"])
-
-
-def expected(step: dict[str, Any], seed: int, number: int) -> np.ndarray[Any, Any]:
-    if step["do"] == "barrier":
-        return np.zeros(0)
-    if step["do"] == "broadcast":
-        return data(seed, number, step["root"], step["length"], step["dtype"])
-    if step["do"] == "allreduce":
-        parts = [data(seed, number, rank, step["length"], step["dtype"]) for rank in range(RANKS)]
-        return folded(np.stack(parts), reduction(step))
-    displs, total = places(step)
-    recv = np.full(total, 1, step["dtype"])
-    for rank in range(RANKS):
-        part = data(seed, number, rank, step["counts"][rank], step["dtype"])
-        recv[displs[rank] : displs[rank] + part.size] = part
-    return recv
-
-
-def done(comm: Any, step: dict[str, Any], seed: int, number: int) -> np.ndarray[Any, Any]:
-    if step["do"] == "barrier":
-        comm.barrier()
-        return np.zeros(0)
-    if step["do"] == "allgatherv":
-        displs, total = places(step)
-        recv = np.full(total, 1, step["dtype"])
-        comm.allgatherv(
-            data(seed, number, comm.rank, step["counts"][comm.rank], step["dtype"]),
-            recv,
-            step["counts"],
-            displs,
-        )
-        return recv
-    mine = data(seed, number, comm.rank, step["length"], step["dtype"])
-    if step["do"] == "broadcast":
-        comm.broadcast(mine, step["root"])
-        return mine
-    out = mine if step["in_place"] else np.empty_like(mine)
-    comm.allreduce(mine, out, reduction(step))
-    return out
-
-
-def bits(array: np.ndarray[Any, Any]) -> bytes:
-    """The array's bytes; all NaNs count as one."""
-    if array.dtype.kind == "c":
-        array = array.view(array.real.dtype)
-    if array.dtype.kind == "f":
-        array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
-    return array.tobytes()
-
-
-def rank_main(descriptor: int) -> None:
-    """Takes programs, a JSON line each, from rank 0's pipe, and answers each with a digest."""
-    pipe = launcher_pipe()
-    with create_communicator() as comm, os.fdopen(descriptor, "rb") as source:
-        while True:
-            line = source.readline() if comm.rank == 0 else b""
-            length = np.array([len(line)])
-            comm.broadcast(length, 0)
-            text = np.frombuffer(line, np.uint8).copy() if comm.rank == 0 else np.empty(length[0], np.uint8)
-            comm.broadcast(text, 0)
-            if text.size == 0:
-                return
-            program = json.loads(text.tobytes())
-            digest = hashlib.sha256()
-            for number, step in enumerate(program["steps"]):
-                digest.update(bits(done(comm, step, program["seed"], number)))
-            pipe.send(digest.hexdigest().encode())
-
-
-def test_random_programs_give_the_bits_of_a_fold_in_rank_order():
-    source, sink = os.pipe()
-    with contextlib.ExitStack() as stack:
-        stack.callback(os.close, source)
-        close_sink = stack.enter_context(os.fdopen(sink, "wb", buffering=0))
-        job = stack.enter_context(
-            launch([sys.executable, __file__, str(source)], RANKS, timeout_secs=20, descriptors=[source])
-        )
-        watchdog = threading.Timer(60, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids])
+def on_ranks(backend: str, size: int, first: int, last: int, batch: int) -> list[tuple[int, list[str]]]:
+    argv = [sys.executable, "-m", "comm.programs.rank", *map(str, (SEED, first, last, batch))]
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    with launch(argv, size, backend=backend, environment=environment, timeout_secs=20) as job:
+        limit_secs = 60 + (last - first) / 50
+        watchdog = threading.Timer(limit_secs, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids])
         watchdog.start()
-        stack.callback(watchdog.cancel)
-        lines = iter(job)
-
-        @settings(
-            max_examples=EXAMPLES,
-            deadline=None,
-            database=None,
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(programs)
-        def agree(program):
-            close_sink.write(json.dumps(program).encode() + b"\n")
-            found = dict(next(lines) for _ in range(RANKS))
-            digest = hashlib.sha256()
-            for number, step in enumerate(program["steps"]):
-                digest.update(bits(expected(step, program["seed"], number)))
-            assert found == dict.fromkeys(range(RANKS), digest.hexdigest().encode())
-
-        agree()
-        close_sink.close()
-        assert list(lines) == []
+        try:
+            return [(rank, line.decode().split()) for rank, line in job]
+        finally:
+            watchdog.cancel()
 
 
-if __name__ == "__main__":
-    rank_main(int(sys.argv[1]))
+def test_random_programs_on_a_local_group_give_the_bits_of_the_oracle():
+    with LocalCommunicator() as comm:
+        for number in range(PROGRAMS):
+            for place, step in enumerate(program(SEED, number, 1)):
+                where = f"program {number} of seed {SEED}, step {place}: {step}"
+                assert step.run(comm) == step.expected(0, 1), where
+
+
+@pytest.mark.parametrize("size", SHARES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_random_programs_give_the_bits_of_a_fold_in_rank_order(backend: str, size: int):
+    run = functools.partial(on_ranks, backend, size)
+    assert first_mistake(run, size, PROGRAMS * SHARES[size] // 10) == ""
+
+
+# ---- how much the campaign sees
+
+
+def in_threads(steps: list[Step], size: int, wrong: str) -> list[list[bytes]]:
+    """What each step gave on each rank of a toy group; an error counts as what it says."""
+    board, found = Board(size), [[b""] * len(steps) for _ in range(size)]
+
+    def work(rank: int) -> None:
+        comm = ToyCommunicator(rank, board, wrong)
+        for place, step in enumerate(steps):
+            try:
+                found[rank][place] = step.run(comm)
+            except threading.BrokenBarrierError:
+                board.gate.abort()  # the ranks are apart for good
+                return
+            except Exception as error:
+                found[rank][place] = repr(error).encode()
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def killers(wrong: str, size: int) -> Counter[str]:
+    """How many steps of each kind the toy gets wrong."""
+    steps: list[Step] = [step for number in range(60) for step in program(SEED, number, size)]
+    if size > 1:
+        steps += [Disagreement(kind, odd) for kind in Disagreement.KINDS for odd in range(size)]
+    found = in_threads(steps, size, wrong)
+    return Counter(
+        type(step).__name__
+        for place, step in enumerate(steps)
+        if any(found[rank][place] != step.expected(rank, size) for rank in range(size))
+    )
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_the_campaign_lets_a_right_communicator_pass(size: int):
+    assert killers("", size) == Counter()
+
+
+@pytest.mark.parametrize("wrong", MUTANTS)
+def test_the_campaign_finds_the_mutant(wrong: str, record_property):
+    found = killers(wrong, 3)
+    record_property("killed by", dict(found))
+    assert found[MUTANTS[wrong]] > 0, found

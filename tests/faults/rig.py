@@ -1,6 +1,6 @@
-"""Runs in a namespace of its own: kills or stops one of three ranks and writes down what the others saw.
+"""Runs fault cells in a namespace of its own: ``python -m faults.rig CELL ...`` writes a JSON line a cell.
 
-``python rig.py OPERATION VICTIM ACTION ...`` prints a JSON line a case; all processes it can see are its own.
+All processes, sockets and files of shared memory that it can see are the cell's own.
 """
 
 from __future__ import annotations
@@ -8,116 +8,133 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
+from faults.cells import RANKS, TIMEOUT_SECS, Cell
 from pycobre.comm import launch
 from pycobre.errors import WorkerError
 
-RANKS = 3
-TIMEOUT_SECS = 0.5
-
-RANK = """
-import json, sys, time
-import numpy as np
-from pycobre.comm import ReduceOp, create_communicator, launcher_pipe
-from pycobre.errors import CollectiveFailed, InvalidCommunicator
-
-comm, pipe, operation = create_communicator(), launcher_pipe(), sys.argv[1]
-region = comm.create_shared_region(10, "f8")
-short, long = np.ones(3), np.ones(200_000)
-whole = np.empty(200_000 * comm.size)
-
-def call(data):
-    if operation == "allgatherv":
-        size = data.size
-        comm.allgatherv(data, whole, [size] * comm.size, [size * rank for rank in range(comm.size)])
-    elif operation == "allreduce":
-        comm.allreduce(data, whole[: data.size], ReduceOp.SUM)
-    elif operation == "broadcast":
-        comm.broadcast(data, int(data[0]) % comm.size)
-    elif operation == "barrier":
-        comm.barrier()
-    else:
-        region.fence()
-
-def tell(**record):
-    pipe.send(json.dumps(record).encode())
-
-turn = 0
-try:
-    while True:
-        for data in (short, long):
-            data[0] = turn
-            if operation == "broadcast":
-                root = turn % comm.size
-                comm.broadcast(data, root)
-                turn += 1
-            else:
-                call(data)
-                turn += 1
-        if turn == 20:
-            tell(running=True)
-except CollectiveFailed as error:
-    when, text = time.monotonic(), str(error)
-    tell(when=when, operation=error.operation, reason=error.reason, ranks=error.ranks, text=text)
-    began = time.monotonic()
-    try:
-        comm.barrier()
-    except InvalidCommunicator:
-        tell(poisoned=time.monotonic() - began)
-    sys.exit(5)
-"""
+OUTER_LIMIT_SECS = 60.0  # of a cell on a very busy machine
+_LISTENING = {  # what the fourth column says of a socket that waits for callers
+    "tcp": "0A",
+    "tcp6": "0A",
+    "unix": "00010000",
+}
 
 
-def run(operation: str, victim: int, number: signal.Signals) -> dict[str, object]:
-    """What happened when rank *victim* got signal *number* amid *operation*."""
-    record: dict[str, object] = {"survivors": {}, "poisoned": {}}
-    running: set[int] = set()
-    struck = 0.0
-    with launch(
-        [sys.executable, "-c", RANK, operation],
+def launched(cell: Cell) -> Any:
+    return launch(
+        [sys.executable, "-m", "faults.rank", cell.phase, cell.operation, cell.victim, cell.action],
         RANKS,
-        timeout_secs=TIMEOUT_SECS if number == signal.SIGSTOP else None,
+        backend=cell.backend,
+        timeout_secs=TIMEOUT_SECS if cell.action == "SIGSTOP" else None,
         grace_secs=1,
         on_stderr=lambda rank, line: None,
-    ) as job:
-        watchdog = threading.Timer(15, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids])
+    )
+
+
+def run(cell: Cell) -> dict[str, Any]:
+    """What befell the ranks, as each of them and the launcher told it."""
+    record: dict[str, Any] = {"survivors": {}, "poisoned": [], "wrong": [], "struck": None, "error": None}
+    with launched(cell) as job:
+        watchdog = threading.Timer(
+            OUTER_LIMIT_SECS, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids]
+        )
         watchdog.start()
         try:
             for rank, line in job:
                 told = json.loads(line)
-                if "running" in told:
-                    running.add(rank)
-                    if len(running) == RANKS:
-                        time.sleep(0.003 * (1 + os.getpid() % 7))
-                        os.kill(job.pids[victim], number)
-                        struck = time.monotonic()
+                if "struck" in told:
+                    record["struck"] = told["struck"]
                 elif "when" in told:
-                    told["after"] = told["when"] - struck
                     record["survivors"][rank] = told
+                elif "poisoned" in told:
+                    record["poisoned"].append(rank)
                 else:
-                    record["poisoned"][rank] = told["poisoned"]
+                    record["wrong"].append(told["wrong"])
         except WorkerError as error:
             record["error"] = {"rank": error.rank, "code": error.exit_code, "text": str(error)}
         finally:
             watchdog.cancel()
     record["codes"] = job.exit_codes
-    everyone = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    record["processes"] = [pid for pid in everyone if pid != os.getpid()]
-    record["files"] = [entry.name for entry in Path("/dev/shm").iterdir()]
     return record
 
 
-def main(cases: list[str]) -> None:
-    while cases:
-        operation, victim, action, *cases = cases
-        record = run(operation, int(victim), signal.Signals[action])
-        sys.stdout.write(json.dumps({"case": [operation, victim, action], **record}) + "\n")
-        sys.stdout.flush()
+def be_the_launcher(cell: Cell) -> None:
+    """Start ranks, say when all of them are where they shall be, and wait to be killed."""
+    with launched(cell) as job:
+        for ready, _ in enumerate(job, start=1):
+            if ready == RANKS:
+                sys.stdout.write("ready\n")
+                sys.stdout.flush()
+
+
+def run_without_launcher(cell: Cell) -> dict[str, Any]:
+    """How long processes remained once their launcher was killed."""
+    argv = [sys.executable, "-m", "faults.rig", "--launcher", str(cell)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as launcher:
+        watchdog = threading.Timer(OUTER_LIMIT_SECS, launcher.kill)
+        watchdog.start()
+        assert launcher.stdout is not None
+        ready = launcher.stdout.readline()
+        watchdog.cancel()
+        time.sleep(0.05)
+        launcher.kill()
+    struck = time.monotonic()
+    while others() and time.monotonic() < struck + OUTER_LIMIT_SECS:
+        time.sleep(0.01)
+    return {"ready": ready.decode().strip(), "gone_after": time.monotonic() - struck}
+
+
+def others() -> list[str]:
+    """Processes but this one, and how they are called."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                status = (entry / "stat").read_text()
+                if status.rpartition(")")[2].split()[0] == "Z" and os.waitpid(int(entry.name), os.WNOHANG)[0]:
+                    # An orphan of a killed launcher, which this process has as the box's init. One whose
+                    # other threads still run is a zombie too, but not to be had yet, nor are its sockets.
+                    continue
+                found.append((entry / "cmdline").read_text().replace("\0", " "))
+            except (OSError, ChildProcessError):
+                continue  # it has just ended
+    return found
+
+
+def leftovers(folder: Path) -> dict[str, list[str]]:
+    """What a cell has left behind."""
+    listening = []
+    for kind, state in _LISTENING.items():
+        lines = (Path("/proc/net") / kind).read_text().splitlines()[1:]
+        listening += [f"{kind}: {line}" for line in lines if line.split()[3] == state]
+    return {
+        "processes": others(),
+        "shared memory": [entry.name for entry in Path("/dev/shm").iterdir()],
+        "listening sockets": listening,
+        "temporary files": [str(path) for path in folder.rglob("*")],
+    }
+
+
+def main(names: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TMPDIR"] = folder
+        for name in names:
+            cell = Cell(*name.split(","))
+            record = run_without_launcher(cell) if cell.victim == "launcher" else run(cell)
+            sys.stdout.write(json.dumps({"cell": name, **record, "left": leftovers(Path(folder))}) + "\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if sys.argv[1] == "--launcher":
+        be_the_launcher(Cell(*sys.argv[2].split(",")))
+    else:
+        main(sys.argv[1:])
