@@ -23,7 +23,9 @@ class Plain {
         held_ = true;
         dtype = dtype_of(view_.format, static_cast<size_t>(view_.itemsize));
         const size_t alignment = dtype == c8 ? 4 : dtype == c16 ? 8 : static_cast<size_t>(view_.itemsize);
-        ok = dtype != no_dtype && reinterpret_cast<uintptr_t>(view_.buf) % alignment == 0;
+        // An empty array may point anywhere, and NumPy calls it aligned.
+        ok = dtype != no_dtype &&
+             (view_.len == 0 || reinterpret_cast<uintptr_t>(view_.buf) % alignment == 0);
     }
     ~Plain() {
         if (held_) PyBuffer_Release(&view_);

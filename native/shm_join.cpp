@@ -52,9 +52,10 @@ void examine(const Header &header, const Group &group, uint64_t job, char *text,
 
 bool wait_for_everyone(Group &group, double seconds) {
     const uint64_t until = now_ns() + static_cast<uint64_t>(seconds * 1e9);
-    char names[256], text[512];
+    char names[256], text[640];
     for (;;) {
         RankSet missing, dead, left;
+        char absent[256];
         int first = -1;
         for (int rank = 0; rank < group.size; ++rank) {
             RankBlock &peer = group.block(rank);
@@ -76,8 +77,12 @@ bool wait_for_everyone(Group &group, double seconds) {
             blamed.name(names, sizeof names, group.size);
             if (!dead.empty())
                 snprintf(text, sizeof text, "%s died during the start", names);
-            else if (!left.empty())
+            else if (!left.empty() && missing.empty())
                 snprintf(text, sizeof text, "%s gave up during the start", names);
+            else if (!left.empty()) {
+                missing.name(absent, sizeof absent, group.size);
+                snprintf(text, sizeof text, "%s did not join, so %s gave up during the start", absent, names);
+            }
             else
                 snprintf(text, sizeof text, "%s did not join within %g s", names, seconds);
             return refuse(text);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from enum import Enum, IntEnum
@@ -10,6 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from pycobre.errors import InvalidCommunicator
 
 Counts = Sequence[int] | npt.NDArray[np.integer[Any]]
 """One number of elements a rank."""
@@ -152,8 +155,9 @@ class Communicator(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            # The others wait, or soon will, for a rank that no longer comes.
-            self.abort(f"{type(error).__name__}: {error}")
+            # The others wait, or soon will, for a rank that no longer comes; unless it has left already.
+            with contextlib.suppress(InvalidCommunicator):
+                self.abort(f"{type(error).__name__}: {error}")
         self.close()
 
 

@@ -30,7 +30,7 @@ from pycobre.comm.tcp.judge import Judge, operation_name
 from pycobre.comm.tcp.link import Joined, Link, LinkEnded
 from pycobre.comm.tcp.verdict import Verdict, aborted, cut_off, departed, gone, overdue
 
-_ANSWER_SECS = 0.8  # for rank 0 to give its verdict; longer than it waits for others in turn
+_ANSWER_SECS = 0.5  # for rank 0 to give its verdict; longer than it waits for others in turn
 _FLUSH_SECS = 1.0  # for last words
 _NO_LIMIT = 1 << 63
 
