@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -105,18 +106,22 @@ def train(
         The run failed; with several workers the error is a ``WorkerError`` that names the rank and holds
         the worker's own exception as its ``__cause__``.
     """
-    with tempfile.TemporaryDirectory(prefix="pycobre-") as scratch:
-        request = RunRequest.of(
-            Path(case),
-            output if output is None else Path(output),
-            force=force,
-            threads=threads,
-            simulation=simulation,
-            overrides=dict(overrides or {}),
-        )
-        if output is None:
-            request = request.into(Path(scratch) / "results")
+    scratch = Path(tempfile.mkdtemp(prefix="pycobre-"))
+    place = scratch / "results"
+    request = RunRequest.of(
+        Path(case),
+        place if output is None else Path(output),
+        force=force,
+        threads=threads,
+        simulation=simulation,
+        overrides=dict(overrides or {}),
+    )
+    try:
         summary, workers = result_of(run_on_ranks(request, num_workers, backend), on_event)
-        place = Path(request.output)
-        kept = Results.open(place) if output is not None else None
-        return TrainingResult(summary, read_policy(place), kept, workers)
+        policy = read_policy(Path(request.output))
+    finally:
+        # A stage problem that was written down outlives the run: the error names its file.
+        if not place.with_name("results.dump").exists():
+            shutil.rmtree(scratch, ignore_errors=True)
+    kept = Results.open(Path(request.output)) if output is not None else None
+    return TrainingResult(summary, policy, kept, workers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 
@@ -49,10 +49,6 @@ class RunRequest:
         place = case.absolute()
         target = output.absolute() if output is not None else place / "output"
         return cls(str(place), str(target), force, threads, simulation, overrides or {})
-
-    def into(self, output: Path) -> RunRequest:
-        """The same request with its results elsewhere."""
-        return replace(self, output=str(output))
 
     def to_text(self) -> str:
         """The request as JSON."""
