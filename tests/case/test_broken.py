@@ -225,7 +225,7 @@ BREAKS = [
          "training.solver.retry_max_attempts"),
     case("risk", STAGES, "stages.0.risk_measure", {"cvar": {"alpha": 0.2, "lambda": 0.5}}, "unsupported",
          "stage 0", "risk_measure"),
-    case("sampling", STAGES, "stages.0.sampling_method", "lhs", "unsupported", "stage 0", "sampling_method"),
+    case("sampling", STAGES, "stages.0.sampling_method", "selective", "unsupported", "stage 0", "sampling_method"),
     case("chronological", STAGES, "stages.0.block_mode", "chronological", "unsupported", "stage 0",
          "block_mode"),
     case("no storage state", STAGES, "stages.0.state_variables.storage", False, "unsupported", "stage 0",

@@ -78,6 +78,7 @@ def _build_stages(case: CaseFiles) -> tuple[Stage, ...]:
                 blocks=tuple(Block(block.id, block.name, block.hours) for block in blocks),
                 num_openings=stage.num_openings,
                 annual_discount_rate=next(rate for rate in own if rate is not None),
+                sampling_method=stage.sampling_method,
             )
         )
     return tuple(stages)

@@ -21,6 +21,7 @@ def check_dimensions(case: CaseFiles, findings: Findings) -> None:
     _check_load_factors(case, findings)
     _check_thermal_bounds(case, findings)
     _check_overrides(case, findings)
+    _check_openings(case, findings)
 
 
 def _check_inflow_stats(case: CaseFiles, findings: Findings) -> None:
@@ -182,3 +183,15 @@ def _check_overrides(case: CaseFiles, findings: Findings) -> None:
                     field=f"penalties.{name}",
                     hint="leave it out",
                 )
+
+
+def _check_openings(case: CaseFiles, findings: Findings) -> None:
+    for stage in study_stages(case):
+        if stage.sampling_method == "qmc_sobol" and stage.num_openings & (stage.num_openings - 1):
+            findings.warn(
+                files.STAGES,
+                "Sobol points are only balanced if their number is a power of two",
+                entity=name_entity("stage", stage.id),
+                field="num_openings",
+                hint="use 16, 32, 64, ...",
+            )

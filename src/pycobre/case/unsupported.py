@@ -135,9 +135,9 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
     },
     StageRecord: {
         "sampling_method": Refusal(
-            "openings are only drawn by sample average approximation for now",
-            'use "saa", or give them in scenarios/noise_openings.parquet',
-            ("saa",),
+            "openings can't be chosen by clusters for now",
+            'use "lhs" or "qmc_sobol", or give them in scenarios/noise_openings.parquet',
+            ("saa", "lhs", "qmc_sobol", "qmc_halton"),
         ),
         "risk_measure": Refusal(
             "only the expectation is minimised for now", 'use "expectation"', (None, "expectation")

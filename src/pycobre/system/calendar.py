@@ -36,6 +36,8 @@ class Stage:
         How many noise realisations the stage has in the tree.
     annual_discount_rate
         Rate at which costs of the following stages are discounted over this stage.
+    sampling_method
+        How the openings are spread: ``saa``, ``lhs``, ``qmc_sobol`` or ``qmc_halton``.
     """
 
     id: int
@@ -45,6 +47,7 @@ class Stage:
     blocks: tuple[Block, ...]
     num_openings: int
     annual_discount_rate: float
+    sampling_method: str = "saa"
 
     @property
     def hours(self) -> float:
