@@ -26,7 +26,7 @@ LOADED = (
     "cobre-0.18/d27-per-stage-thermal-cost",
     "synthetic/mid20",
 )
-GEOMETRY, HISTORY = "system/hydro_geometry.parquet", "scenarios/inflow_history.parquet"
+GEOMETRY = "system/hydro_geometry.parquet"
 EXTERNAL = "scenarios/external_inflow_scenarios.parquet"
 SOURCES, SOURCE_STATS = "system/non_controllable_sources.json", "scenarios/non_controllable_stats.parquet"
 GENERIC = "constraints/generic_constraints.json"
@@ -43,7 +43,6 @@ REFUSED: dict[str, set[tuple[str, str | None]]] = {
     },
     "cobre-0.18/d08-evaporation": {(GEOMETRY, None), ("system/hydros.json", "evaporation")},
     "cobre-0.18/d12-par-annual": {
-        (HISTORY, None),
         ("config.json", METHOD),
         ("config.json", "exports.stochastic"),
     },

@@ -9,10 +9,11 @@ import numpy as np
 
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
+from pycobre.case.inflow import StageInflow
 from pycobre.case.lags import Lags
 from pycobre.case.penalties import HydroPenaltyDefaults, SegmentRecord
 from pycobre.case.physics import common_limits
-from pycobre.case.statistics import bus_ids, hydro_ids, spread, study_stages
+from pycobre.case.statistics import bus_ids, spread, study_stages
 from pycobre.case.tables import FloatArray
 from pycobre.system import (
     Block,
@@ -40,6 +41,7 @@ PERCENT = 100.0
 class Resolved:
     """What the checks worked out on the way."""
 
+    inflow: StageInflow
     lags: Lags
     production: dict[int, tuple[ProductionModel, ...]]
     correlation: Correlation
@@ -54,7 +56,7 @@ def build_system(case: CaseFiles, resolved: Resolved) -> System:
         lines=_build_lines(case),
         thermals=_build_thermals(case),
         hydros=_build_hydros(case, resolved.production),
-        inflow=_build_inflow(case, resolved.lags),
+        inflow=_build_inflow(case, resolved.inflow, resolved.lags),
         load=_build_load(case),
         correlation=resolved.correlation,
         thermal_overrides=_build_overrides(case),
@@ -186,24 +188,18 @@ def _build_penalties(hydro: HydroRecord, default: HydroPenaltyDefaults) -> Hydro
     )
 
 
-def _build_inflow(case: CaseFiles, lags: Lags) -> InflowStatistics:
+def _build_inflow(case: CaseFiles, inflow: StageInflow, lags: Lags) -> InflowStatistics:
     assert case.config is not None
-    ids, stage_ids = hydro_ids(case), [stage.id for stage in study_stages(case)]
-    table = case.inflow_stats
-
-    def dense(name: str) -> FloatArray:
-        if table is None:
-            return np.zeros((len(ids), len(stage_ids)))
-        return spread(table, "hydro_id", name, ids, stage_ids)
-
     return InflowStatistics(
-        mean_m3s=dense("mean_m3s"),
-        std_m3s=dense("std_m3s"),
-        coefficients=lags.coefficients,
+        mean_m3s=inflow.mean_m3s,
+        std_m3s=inflow.std_m3s,
+        coefficients=inflow.coefficients,
         lag_mean_m3s=lags.mean_m3s,
         lag_std_m3s=lags.std_m3s,
         past_m3s=lags.past_m3s,
         nonnegativity=case.config.modeling.inflow_non_negativity.method,
+        annual=inflow.annual,
+        residual_ratio=inflow.residual_ratio,
     )
 
 

@@ -35,7 +35,7 @@ def _check_inflow_stats(case: CaseFiles, findings: Findings) -> None:
     hint = "give its mean and standard deviation (0 if certain) for every stage"
     if case.inflow_stats is None:
         if (case.root / files.INFLOW_HISTORY).is_file():
-            return  # which is refused: they would be estimated from it
+            return  # they are estimated from it
         for id in ids:
             findings.add(
                 "physics",
@@ -89,6 +89,14 @@ def _check_load_stats(case: CaseFiles, findings: Findings) -> None:
 
 def _check_autoregression(case: CaseFiles, findings: Findings) -> None:
     table = case.inflow_ar
+    if table is None and case.inflow_annual is not None and case.inflow_history is not None:
+        findings.add(
+            DIMENSION,
+            files.INFLOW_ANNUAL,
+            "gives an annual component, but the coefficients beside it are estimated",
+            hint=f"give {files.INFLOW_AR} too, or remove this file and set estimation.order_selection to"
+            ' "pacf_annual"',
+        )
     if table is None:
         return
     if "residual_std_ratio" in table.present:

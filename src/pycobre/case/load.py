@@ -15,8 +15,10 @@ from pycobre.case.config import Config
 from pycobre.case.dimensions import check_dimensions
 from pycobre.case.documents import UNREADABLE, parse_document, read_json
 from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
+from pycobre.case.estimation import estimate_inflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
+from pycobre.case.inflow import stage_inflow
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
 from pycobre.case.noise import resolve_correlation, resolve_openings
@@ -55,6 +57,8 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("energy", files.ENERGY, tables.ENERGY),
     ("inflow_stats", files.INFLOW_STATS, tables.INFLOW_STATS),
     ("inflow_ar", files.INFLOW_AR, tables.INFLOW_AR),
+    ("inflow_history", files.INFLOW_HISTORY, tables.INFLOW_HISTORY),
+    ("inflow_annual", files.INFLOW_ANNUAL, tables.INFLOW_ANNUAL),
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
     ("thermal_bounds", files.THERMAL_BOUNDS, tables.THERMAL_BOUNDS),
@@ -130,23 +134,25 @@ def check_case(
     files_read = _read(root, overrides or {}, findings)
     _note_strangers(root, findings)
     refuse_unsupported(files_read, findings)
-    refuse_lags(files_read, findings)
     check_options(files_read, findings)
     check_references(files_read, findings)
     check_dimensions(files_read, findings)
     check_calendar(files_read, findings)
     check_physics(files_read, findings)
     production = resolve_production(files_read, findings)
-    lags = resolve_lags(files_read, findings)
-    correlation = resolve_correlation(files_read, findings)
+    estimated = estimate_inflow(files_read, findings)
+    inflow = stage_inflow(files_read, estimated)
+    refuse_lags(files_read, inflow, findings)
+    lags = resolve_lags(files_read, inflow, estimated, findings)
+    correlation = resolve_correlation(files_read, estimated, findings)
     openings = resolve_openings(files_read, findings)
     problems = findings.errors + findings.warnings
-    if findings.errors or production is None or lags is None or correlation is None:
+    if findings.errors or production is None or inflow is None or lags is None or correlation is None:
         return None, problems
     assert files_read.config is not None
     case = Case(
         path=root,
-        system=build_system(files_read, Resolved(lags, production, correlation)),
+        system=build_system(files_read, Resolved(inflow, lags, production, correlation)),
         options=read_options(files_read.config),
         openings=openings,
         warnings=findings.warnings,

@@ -14,9 +14,11 @@ from pycobre.case import files
 from pycobre.case.entities import Entity, HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.inflow import StageInflow
 from pycobre.case.production import Choice
 from pycobre.case.record import Record
 from pycobre.case.stages import StageRecord, StateVariables
+from pycobre.case.statistics import read_coefficients
 from pycobre.case.tables import count_rows
 from pycobre.case.unsupported import FIELDS, FILES, RETIRES, SETTINGS, UNSUPPORTED, find_refusal
 
@@ -274,10 +276,11 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
                 )
 
 
-def refuse_lags(case: CaseFiles, findings: Findings) -> None:
+def refuse_lags(case: CaseFiles, inflow: StageInflow | None, findings: Findings) -> None:
     """Note what keeps autoregressive lags from being honoured."""
     stages = case.stages
-    if stages is None or case.inflow_ar is None or not (case.inflow_ar.floats["coefficient"] != 0).any():
+    used = inflow.used if inflow is not None else read_coefficients(case) != 0
+    if stages is None or not used.any():
         return
     flat = [
         stage.id for stage in stages.stages if not (stage.state_variables or StateVariables()).inflow_lags
@@ -286,10 +289,11 @@ def refuse_lags(case: CaseFiles, findings: Findings) -> None:
         findings.add(
             UNSUPPORTED,
             files.STAGES,
-            f"inflow lags are always handed to the next stage when there are autoregressive coefficients"
-            f" ({files.INFLOW_AR}); stages {list_ids(flat)} say they are not",
+            "inflow lags are always handed to the next stage when inflow models have any;"
+            f" stages {list_ids(flat)} say they are not",
             field="state_variables.inflow_lags",
-            hint="set it to true in every stage, or remove the coefficients",
+            hint=f"set it to true in every stage, or remove the coefficients ({files.INFLOW_AR}), or set"
+            " estimation.max_order to 0",
         )
     seasons = stages.season_definitions
     if seasons is not None and seasons.cycle_type != "monthly":

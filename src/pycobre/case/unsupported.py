@@ -162,8 +162,6 @@ FILES: Mapping[str, Refusal] = {
         " production functions, which are not modelled for now",
         "system/tailrace_curves.parquet": "tailrace curves only matter for computed production functions,"
         " which are not modelled for now",
-        "scenarios/inflow_history.parquet": "inflow models can't be estimated from history for now",
-        "scenarios/inflow_annual_component.parquet": "PAR-A models are not sampled for now",
         "scenarios/non_controllable_stats.parquet": "non-controllable sources are not modelled for now",
         "scenarios/non_controllable_factors.json": "non-controllable sources are not modelled for now",
         "scenarios/external_inflow_scenarios.parquet": "external scenarios can't be read for now",

@@ -15,6 +15,7 @@ from pycobre.system.entities import Thermal as Thermal
 from pycobre.system.network import System as System
 from pycobre.system.network import ThermalOverride as ThermalOverride
 from pycobre.system.network import hm3_per_m3s as hm3_per_m3s
+from pycobre.system.uncertainty import AnnualComponent as AnnualComponent
 from pycobre.system.uncertainty import Correlation as Correlation
 from pycobre.system.uncertainty import InflowRecursion as InflowRecursion
 from pycobre.system.uncertainty import InflowStatistics as InflowStatistics

@@ -15,6 +15,22 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class AnnualComponent:
+    """What the mean inflow of the twelve periods before a stage does to the stage's (PAR(p)-A).
+
+    Attributes
+    ----------
+    coefficient : (H, T)
+        Standardised; zero where there is none.
+    std_m3s : (H, T)
+        Standard deviation of that mean inflow; anything where the coefficient is zero.
+    """
+
+    coefficient: FloatArray
+    std_m3s: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class InflowStatistics:
     """Seasonal statistics and autoregressive model of the incremental inflows.
 
@@ -23,15 +39,20 @@ class InflowStatistics:
     mean_m3s, std_m3s : (H, T)
         Mean and standard deviation of each stage.
     coefficients : (H, T, P)
-        Standardised autoregressive coefficients, lag 1 first, zero beyond a plant's own order.
+        Standardised autoregressive coefficients, lag 1 first, zero beyond a plant's own order. P is twelve
+        at least if there is an annual component.
     lag_mean_m3s, lag_std_m3s : (H, T, P)
-        Mean and standard deviation of the period that each lag reaches; anything where the
-        coefficient is zero.
+        Mean and standard deviation of the period that each lag reaches; zero where neither a coefficient
+        nor the annual component does.
     past_m3s : (H, P)
         Observed inflow of the P periods before the first stage, the latest first.
     nonnegativity
         ``none``: inflows may be negative; ``penalty``: missing water may be bought at
         ``inflow_nonnegativity_cost_per_m3s_h``.
+    annual
+        The annual component, if any plant has one.
+    residual_ratio : (H, T)
+        Residual over total deviation; ``None`` if it is to follow from the coefficients.
     """
 
     mean_m3s: FloatArray
@@ -41,6 +62,8 @@ class InflowStatistics:
     lag_std_m3s: FloatArray
     past_m3s: FloatArray
     nonnegativity: str
+    annual: AnnualComponent | None = None
+    residual_ratio: FloatArray | None = None
 
     @property
     def order(self) -> int:
