@@ -223,8 +223,6 @@ BREAKS = [
          "training.solver.forward.presolve"),
     case("retries", CONFIG, "training.solver", {"retry_max_attempts": 6}, "unsupported", None,
          "training.solver.retry_max_attempts"),
-    case("risk", STAGES, "stages.0.risk_measure", {"cvar": {"alpha": 0.2, "lambda": 0.5}}, "unsupported",
-         "stage 0", "risk_measure"),
     case("sampling", STAGES, "stages.0.sampling_method", "selective", "unsupported", "stage 0",
          "sampling_method"),
     case("chronological", STAGES, "stages.0.block_mode", "chronological", "unsupported", "stage 0",

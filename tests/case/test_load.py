@@ -46,6 +46,17 @@ def test_stages_keep_dates_blocks_and_discount(load: Callable[..., Any]) -> None
     assert (stage.num_openings, stage.annual_discount_rate, stage.season_id) == (2, 0.1, 1)
 
 
+def test_risk_measure_of_a_stage_is_its_own(directory: Any, load: Callable[..., Any]) -> None:
+    directory.put("stages.json", "stages.1.risk_measure", {"cvar": {"alpha": 0.15, "lambda": 0.4}})
+    directory.put("stages.json", "stages.2.risk_measure", "expectation")
+    stages = load().system.stages
+    assert [(s.cvar_tail, s.cvar_weight, s.risk_averse) for s in stages] == [
+        (1.0, 0.0, False),
+        (0.15, 0.4, True),
+        (1.0, 0.0, False),
+    ]
+
+
 @pytest.mark.parametrize("method", ["lhs", "qmc_sobol", "qmc_halton"])
 def test_sampling_method_decides_the_openings(directory: Any, load: Callable[..., Any], method: str) -> None:
     before = sample_openings(load().system, 1)

@@ -13,6 +13,7 @@ from pycobre.case.inflow import StageInflow
 from pycobre.case.lags import Lags
 from pycobre.case.penalties import HydroPenaltyDefaults, SegmentRecord
 from pycobre.case.physics import common_limits
+from pycobre.case.stages import Cvar
 from pycobre.case.statistics import bus_ids, spread, study_stages
 from pycobre.case.tables import FloatArray
 from pycobre.system import (
@@ -71,6 +72,7 @@ def _build_stages(case: CaseFiles) -> tuple[Stage, ...]:
     for stage in study_stages(case):
         own = (rates.get(stage.id), stage.annual_discount_rate_override, graph.annual_discount_rate)
         blocks = sorted(stage.blocks, key=lambda block: block.id)
+        cvar = stage.risk_measure.cvar if isinstance(stage.risk_measure, Cvar) else None
         stages.append(
             Stage(
                 id=stage.id,
@@ -81,6 +83,8 @@ def _build_stages(case: CaseFiles) -> tuple[Stage, ...]:
                 num_openings=stage.num_openings,
                 annual_discount_rate=next(rate for rate in own if rate is not None),
                 sampling_method=stage.sampling_method,
+                cvar_tail=cvar.alpha if cvar else 1.0,
+                cvar_weight=cvar.lambda_ if cvar else 0.0,
             )
         )
     return tuple(stages)

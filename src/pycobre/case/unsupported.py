@@ -139,9 +139,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
             'use "lhs" or "qmc_sobol", or give them in scenarios/noise_openings.parquet',
             ("saa", "lhs", "qmc_sobol", "qmc_halton"),
         ),
-        "risk_measure": Refusal(
-            "only the expectation is minimised for now", 'use "expectation"', (None, "expectation")
-        ),
     },
     Choice: {
         "reference_volume": Refusal(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.lp import StageTemplate
+from pycobre.sddp.risk import Cvar
 
 FloatArray = NDArray[np.float64]
 
@@ -34,11 +35,14 @@ class Node:
         Noise realisations.
     probability : (W,)
         Theirs; equal when ``None``.
+    risk
+        How the costs of the openings count; by their expectation when ``None``.
     """
 
     template: StageTemplate
     openings: FloatArray
     probability: FloatArray | None = None
+    risk: Cvar | None = None
 
     @cached_property
     def weights(self) -> FloatArray:

@@ -14,6 +14,7 @@ from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_
 from pycobre.results import ResultsWriter
 from pycobre.sddp import (
     BoundStalling,
+    Cvar,
     IterationLimit,
     Node,
     Policy,
@@ -107,8 +108,12 @@ class Run:
 
     def _graph(self) -> PolicyGraph:
         nodes = [
-            Node(model.template, openings)
-            for model, openings in zip(self.models, self._openings(), strict=True)
+            Node(
+                model.template,
+                openings,
+                risk=Cvar(stage.cvar_tail, stage.cvar_weight) if stage.risk_averse else None,
+            )
+            for stage, model, openings in zip(self.system.stages, self.models, self._openings(), strict=True)
         ]
         factors = [stage.discount_factor for stage in self.system.stages[:-1]]
         return PolicyGraph.line(nodes, StateLayout.of(self.recursion).initial(self.system), factors)
@@ -188,8 +193,8 @@ class Run:
         last = policy.history[-1]
         cpu = gather(self.comm, np.array([time.process_time()]), [1] * self.comm.size)
         summary = SimulationSummary.of(np.array(costs)) if costs else None
-        holds = None
-        if summary:
+        holds, risk_averse = None, any(stage.risk_averse for stage in self.system.stages)
+        if summary and not risk_averse:
             slack = summary.ci95 + _BOUND_ROUNDING * abs(last.lower_bound)
             holds = last.lower_bound <= summary.mean + slack
         return RunFinished(
@@ -201,6 +206,7 @@ class Run:
             simulated_std=summary.std if summary else None,
             simulated_ci95=summary.ci95 if summary else None,
             bound_holds=holds,
+            risk_averse=risk_averse,
             lp_solves=last.lp_solves + len(costs) * len(self.system.stages),
             recoveries=last.recoveries,
             train_s=train_s,

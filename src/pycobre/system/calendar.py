@@ -38,6 +38,9 @@ class Stage:
         Rate at which costs of the following stages are discounted over this stage.
     sampling_method
         How the openings are spread: ``saa``, ``lhs``, ``qmc_sobol`` or ``qmc_halton``.
+    cvar_tail, cvar_weight
+        The cost of the openings counts by (1 - weight) · expectation + weight · mean of the dearest *tail* of
+        the probability; by the expectation with weight 0 or tail 1.
     """
 
     id: int
@@ -48,6 +51,13 @@ class Stage:
     num_openings: int
     annual_discount_rate: float
     sampling_method: str = "saa"
+    cvar_tail: float = 1.0
+    cvar_weight: float = 0.0
+
+    @property
+    def risk_averse(self) -> bool:
+        """Whether the cost of the openings counts by more than their expectation."""
+        return self.cvar_weight > 0.0 and self.cvar_tail < 1.0
 
     @property
     def hours(self) -> float:
