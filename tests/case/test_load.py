@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pycobre.case import StudyOptions, check_case, load_case
+from pycobre.case import Schemes, StudyOptions, check_case, load_case
 from pycobre.errors import CaseError
 from pycobre.stochastic import sample_openings
 from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes, ThermalOverride
@@ -321,6 +321,8 @@ def test_options_have_defaults(load: Callable[..., Any]) -> None:
         forward_seed=42,
         simulation_seed=42,
         simulation_scenarios=7,
+        training_schemes=Schemes(),
+        simulation_schemes=Schemes(),
         cost_scale_factor=None,
     )
 

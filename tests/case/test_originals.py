@@ -27,12 +27,9 @@ LOADED = (
     "synthetic/mid20",
 )
 GEOMETRY = "system/hydro_geometry.parquet"
-EXTERNAL = "scenarios/external_inflow_scenarios.parquet"
 SOURCES, SOURCE_STATS = "system/non_controllable_sources.json", "scenarios/non_controllable_stats.parquet"
 GENERIC = "constraints/generic_constraints.json"
 GENERIC_BOUNDS = "constraints/generic_constraint_bounds.parquet"
-METHOD = "modeling.inflow_non_negativity.method"
-SCHEME = "training.scenario_source.inflow.scheme"
 REFUSED: dict[str, set[tuple[str, str | None]]] = {
     "cobre-0.18/d07-fpha-computed": {
         (GEOMETRY, None),
@@ -43,26 +40,15 @@ REFUSED: dict[str, set[tuple[str, str | None]]] = {
     },
     "cobre-0.18/d08-evaporation": {(GEOMETRY, None), ("system/hydros.json", "evaporation")},
     "cobre-0.18/d12-par-annual": {
-        ("config.json", METHOD),
         ("config.json", "exports.stochastic"),
     },
     "cobre-0.18/d13-generic-constraint": {(GENERIC, None), (GENERIC_BOUNDS, None)},
     "cobre-0.18/d15-non-controllable-source": {(SOURCES, None), (SOURCE_STATS, None)},
     "cobre-0.18/d19-multi-hydro-par": {
-        ("config.json", METHOD),
         ("scenarios/inflow_seasonal_stats.parquet", "stage_id"),
     },
     "cobre-0.18/d23-bidirectional-withdrawal": {("constraints/hydro_bounds.parquet", None)},
-    "cobre-0.18/d28-decomp-weekly-monthly": {
-        (EXTERNAL, None),
-        ("config.json", SCHEME),
-        ("stages.json", "start_date"),
-    },
-    "cobre-0.18/d29-weekly-par-noise-sharing": {
-        ("config.json", SCHEME),
-        ("config.json", METHOD),
-        ("stages.json", "season_id"),
-    },
+    "cobre-0.18/d29-weekly-par-noise-sharing": {("stages.json", "season_id")},
 }
 OLD = sorted(
     path.relative_to(SHARED).as_posix() for path in SHARED.glob("cobre-0.5.1/*/config.json") if path.is_file()

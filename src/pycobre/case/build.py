@@ -194,6 +194,7 @@ def _build_penalties(hydro: HydroRecord, default: HydroPenaltyDefaults) -> Hydro
 
 def _build_inflow(case: CaseFiles, inflow: StageInflow, lags: Lags) -> InflowStatistics:
     assert case.config is not None
+    method = case.config.modeling.inflow_non_negativity.method
     return InflowStatistics(
         mean_m3s=inflow.mean_m3s,
         std_m3s=inflow.std_m3s,
@@ -201,7 +202,8 @@ def _build_inflow(case: CaseFiles, inflow: StageInflow, lags: Lags) -> InflowSta
         lag_mean_m3s=lags.mean_m3s,
         lag_std_m3s=lags.std_m3s,
         past_m3s=lags.past_m3s,
-        nonnegativity=case.config.modeling.inflow_non_negativity.method,
+        nonnegativity="penalty" if method.endswith("penalty") else "none",
+        truncated=method.startswith("truncation"),
         annual=inflow.annual,
         residual_ratio=inflow.residual_ratio,
     )

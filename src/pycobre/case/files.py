@@ -32,6 +32,8 @@ INFLOW_ANNUAL = "scenarios/inflow_annual_component.parquet"
 LOAD_STATS = "scenarios/load_seasonal_stats.parquet"
 LOAD_FACTORS = "scenarios/load_factors.json"
 CORRELATION = "scenarios/correlation.json"
+EXTERNAL_INFLOW = "scenarios/external_inflow_scenarios.parquet"
+EXTERNAL_LOAD = "scenarios/external_load_scenarios.parquet"
 NOISE_OPENINGS = "scenarios/noise_openings.parquet"
 THERMAL_BOUNDS = "constraints/thermal_bounds.parquet"
 
@@ -61,6 +63,8 @@ class CaseFiles:
     inflow_history: Table | None = None
     inflow_annual: Table | None = None
     load_stats: Table | None = None
+    external_inflow: Table | None = None
+    external_load: Table | None = None
     noise_openings: Table | None = None
     thermal_bounds: Table | None = None
     broken: set[str] = field(default_factory=set)

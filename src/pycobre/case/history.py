@@ -66,12 +66,20 @@ def read_history(case: CaseFiles, calendar: SeasonCalendar) -> InflowHistory:
     place = {id: position for position, id in enumerate(calendar.season_ids)}
     season = np.array([place[int(period.season_id or 0)] for period in periods], dtype=np.int64)
     return InflowHistory(
-        _average(table, positions(ids, table.ints["hydro_id"]), len(ids), starts, ends), season, len(place)
+        average(table, positions(ids, table.ints["hydro_id"]), len(ids), starts, ends), season, len(place)
     )
 
 
-def _average(table: Table, rows: IntArray, hydros: int, starts: IntArray, ends: IntArray) -> FloatArray:
-    """Mean inflow (H, N) of each period by days."""
+def average(table: Table, rows: IntArray, hydros: int, starts: IntArray, ends: IntArray) -> FloatArray:
+    """Mean inflow (H, N) of periods by days, NaN where one is not covered in full.
+
+    Parameters
+    ----------
+    rows
+        Position of the plant that each row of *table* is about; -1 for none.
+    starts, ends : (N,)
+        First day of each period and the day after its last, as date32 numbers, ascending.
+    """
     volume, days = np.zeros((hydros, len(starts))), np.zeros((hydros, len(starts)), dtype=np.int64)
     start, end, value = table.ints["start_date"], table.ints["end_date"], table.floats["value_m3s"]
     first = np.searchsorted(ends, start, side="right")

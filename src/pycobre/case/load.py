@@ -31,6 +31,7 @@ from pycobre.case.production import ProductionFile
 from pycobre.case.record import Document
 from pycobre.case.references import check_references
 from pycobre.case.refusals import refuse_lags, refuse_unsupported
+from pycobre.case.replay import Scenarios, resolve_scenarios
 from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
@@ -60,6 +61,8 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("inflow_history", files.INFLOW_HISTORY, tables.INFLOW_HISTORY),
     ("inflow_annual", files.INFLOW_ANNUAL, tables.INFLOW_ANNUAL),
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
+    ("external_inflow", files.EXTERNAL_INFLOW, tables.EXTERNAL_INFLOW),
+    ("external_load", files.EXTERNAL_LOAD, tables.EXTERNAL_LOAD),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
     ("thermal_bounds", files.THERMAL_BOUNDS, tables.THERMAL_BOUNDS),
 )
@@ -79,6 +82,10 @@ class Case:
         How to train and simulate.
     openings
         Given noise, one array of shape (openings, noise dimension) a stage; ``None`` if it is drawn.
+    scenarios
+        What forward passes replay, by class (``inflow``, ``load``) and scheme (``external``,
+        ``historical``): one array a stage, (scenarios, hydros) in m³/s or (scenarios, buses of random
+        demand) in MW.
     warnings
         What is odd about the case, but honoured.
     """
@@ -87,6 +94,7 @@ class Case:
     system: System
     options: StudyOptions
     openings: tuple[FloatArray, ...] | None
+    scenarios: Scenarios
     warnings: tuple[Problem, ...]
 
 
@@ -146,6 +154,7 @@ def check_case(
     lags = resolve_lags(files_read, inflow, estimated, findings)
     correlation = resolve_correlation(files_read, estimated, findings)
     openings = resolve_openings(files_read, findings)
+    scenarios = resolve_scenarios(files_read, findings)
     problems = findings.errors + findings.warnings
     if findings.errors or production is None or inflow is None or lags is None or correlation is None:
         return None, problems
@@ -155,6 +164,7 @@ def check_case(
         system=build_system(files_read, Resolved(inflow, lags, production, correlation)),
         options=read_options(files_read.config),
         openings=openings,
+        scenarios=scenarios,
         warnings=findings.warnings,
     )
     return case, problems

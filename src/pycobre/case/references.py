@@ -146,6 +146,8 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
         (case.inflow_ar, files.INFLOW_AR, "hydro", hydros, True),
         (case.inflow_annual, files.INFLOW_ANNUAL, "hydro", hydros, True),
         (case.inflow_history, files.INFLOW_HISTORY, "hydro", hydros, False),
+        (case.external_inflow, files.EXTERNAL_INFLOW, "hydro", hydros, False),
+        (case.external_load, files.EXTERNAL_LOAD, "bus", buses, False),
         (case.load_stats, files.LOAD_STATS, "bus", buses, False),
         (case.thermal_bounds, files.THERMAL_BOUNDS, "thermal", thermals, False),
         (case.planes, files.PLANES, "hydro", hydros, False),

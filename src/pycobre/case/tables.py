@@ -34,6 +34,7 @@ KEY_WORDS = {
     "stage_id": "stage",
     "lag": "lag",
     "plane_id": "plane",
+    "scenario_id": "scenario",
     "opening_index": "opening",
     "entity_index": "entity",
 }
@@ -95,6 +96,14 @@ INFLOW_ANNUAL = TableSpec(
 LOAD_STATS = TableSpec(
     (_id("bus_id"), _id("stage_id"), Column("mean_mw", "double"), Column("std_mw", "double", minimum=0)),
     ("bus_id", "stage_id"),
+)
+EXTERNAL_INFLOW = TableSpec(
+    (_id("stage_id"), _id("scenario_id"), _id("hydro_id"), Column("value_m3s", "double")),
+    ("stage_id", "scenario_id", "hydro_id"),
+)
+EXTERNAL_LOAD = TableSpec(
+    (_id("stage_id"), _id("scenario_id"), _id("bus_id"), Column("value_mw", "double")),
+    ("stage_id", "scenario_id", "bus_id"),
 )
 NOISE_OPENINGS = TableSpec(
     (

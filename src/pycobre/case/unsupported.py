@@ -30,7 +30,7 @@ _SOLVER = Refusal(
     "leave it out",
 )
 _IN_SAMPLE = Refusal(
-    "only in_sample forward passes are sampled for now", 'use "in_sample" or leave it out', ("in_sample",)
+    "non-controllable sources are not modelled for now", 'use "in_sample" or leave it out', ("in_sample",)
 )
 _ENUMERATED = Refusal("paths can't be enumerated for now", 'use "sampled"', ("sampled",))
 _CHECKPOINTS = Refusal("no checkpoints are written during the training for now", "leave it out", (False,))
@@ -50,25 +50,12 @@ SETTINGS: Mapping[str, Refusal] = {
         "work is dealt by scenario", 'use "by_scenario" or leave it out', ("by_scenario",)
     ),
     "training.solver": _SOLVER,
-    "training.scenario_source.inflow": _IN_SAMPLE,
-    "training.scenario_source.load": _IN_SAMPLE,
     "training.scenario_source.ncs": _IN_SAMPLE,
-    "training.scenario_source.historical_years": Refusal(
-        "historical scenarios can't be replayed for now", "leave it out"
-    ),
     "simulation.selection.method": _ENUMERATED,
-    "simulation.scenario_source.inflow": _IN_SAMPLE,
-    "simulation.scenario_source.load": _IN_SAMPLE,
     "simulation.scenario_source.ncs": _IN_SAMPLE,
-    "simulation.scenario_source.historical_years": Refusal(
-        "historical scenarios can't be replayed for now", "leave it out"
-    ),
     "simulation.solver": _SOLVER,
     "simulation.io_channel_capacity": Refusal(
         "results are written without such a channel", "leave it out", (64,)
-    ),
-    "modeling.inflow_non_negativity.method": Refusal(
-        "inflows can't be truncated for now", 'use "penalty" or "none"', ("none", "penalty")
     ),
     "policy.path": Refusal(
         "the policy is always in the folder policy of the results",
@@ -98,8 +85,15 @@ HONOURED_SETTINGS = frozenset(
         "simulation.enabled",
         "simulation.selection.num_scenarios",
         "simulation.scenario_source.seed",
+        "simulation.scenario_source.inflow",
+        "simulation.scenario_source.load",
+        "simulation.scenario_source.historical_years",
+        "training.scenario_source.inflow",
+        "training.scenario_source.load",
+        "training.scenario_source.historical_years",
         "simulation.scenario_source.openings.source",
         "modeling.cost_scale_factor",
+        "modeling.inflow_non_negativity.method",
         "estimation",
     }
 )
@@ -161,8 +155,6 @@ FILES: Mapping[str, Refusal] = {
         " which are not modelled for now",
         "scenarios/non_controllable_stats.parquet": "non-controllable sources are not modelled for now",
         "scenarios/non_controllable_factors.json": "non-controllable sources are not modelled for now",
-        "scenarios/external_inflow_scenarios.parquet": "external scenarios can't be read for now",
-        "scenarios/external_load_scenarios.parquet": "external scenarios can't be read for now",
         "scenarios/external_ncs_scenarios.parquet": "external scenarios can't be read for now",
         "constraints/hydro_bounds.parquet": "hydro limits that change by stage are not modelled for now",
         "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"

@@ -154,24 +154,32 @@ class Backward:
         first = np.array([parts[part].start for part, _ in units], dtype=np.int32)
         last = np.array([parts[part].stop for part, _ in units], dtype=np.int32)
         which = [k for _, k in units]
+        openings, weights = at.openings, at.weights
+        if at.floor is not None and units:  # every unit has openings of its own: those of its state
+            rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+            counts = last - first
+            openings = at.floor.raised(np.repeat(trial[which], counts, axis=0), openings[rows])
+            weights = np.ascontiguousarray(weights[rows])
+            last = np.cumsum(counts).astype(np.int32)
+            first = (last - counts).astype(np.int32)
         bases = self.policy.start_bases(node, [(part, int(numbers[k])) for part, k in units])
         found: Expectation | OpeningCosts
         try:
             if at.risk is None:
-                found = solver.expectation(trial[which], at.openings, at.weights, bases, (first, last))
+                found = solver.expectation(trial[which], openings, weights, bases, (first, last))
             else:
-                found = solver.by_opening(trial[which], at.openings, bases, (first, last))
+                found = solver.by_opening(trial[which], openings, bases, (first, last))
         except StageUnsolved as unsolved:
             what = unsolved.unsolved
             raise stage_problem_error(
                 what.status,
                 solver,
                 trial[which[what.unit]],
-                at.openings[what.opening],
+                openings[what.opening],
                 stage=node,
                 iteration=self.iteration,
                 scenario=int(numbers[which[what.unit]]),
-                opening=what.opening,
+                opening=parts[units[what.unit][0]].start + what.opening - int(first[what.unit]),
                 dump_directory=self.dump_directory,
             ) from None
         # A rank's last units may all be short: its arrays are then narrower than the record.

@@ -15,6 +15,12 @@ from pycobre.stochastic.openings import sample_openings as sample_openings
 from pycobre.stochastic.openings import uncorrelated as uncorrelated
 from pycobre.stochastic.par import YEAR as YEAR
 from pycobre.stochastic.par import inflow_recursion as inflow_recursion
+from pycobre.stochastic.par import raisable as raisable
 from pycobre.stochastic.par import residual_ratio as residual_ratio
 from pycobre.stochastic.residuals import residual_correlation as residual_correlation
 from pycobre.stochastic.residuals import residuals as residuals
+from pycobre.stochastic.sources import IN_SAMPLE as IN_SAMPLE
+from pycobre.stochastic.sources import OUT_OF_SAMPLE as OUT_OF_SAMPLE
+from pycobre.stochastic.sources import ForwardNoise as ForwardNoise
+from pycobre.stochastic.sources import Replay as Replay
+from pycobre.stochastic.sources import replay_inflows as replay_inflows

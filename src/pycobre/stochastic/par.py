@@ -53,6 +53,12 @@ def inflow_recursion(statistics: InflowStatistics, stages: tuple[Stage, ...]) ->
     return InflowRecursion(constant, lag, statistics.std_m3s * ratio)
 
 
+def raisable(recursion: InflowRecursion) -> InflowRecursion:
+    """The same recursion with noise of unit scale where there is none: something that can be raised."""
+    scale = np.where(recursion.noise_scale_m3s > 0.0, recursion.noise_scale_m3s, 1.0)
+    return InflowRecursion(recursion.constant_m3s, recursion.lag, scale)
+
+
 def residual_ratio(coefficients: FloatArray, seasons: list[int | None]) -> FloatArray:
     """Residual over total standard deviation, shape (H, T), of coefficients (H, T, P).
 

@@ -47,8 +47,9 @@ class InflowStatistics:
     past_m3s : (H, P)
         Observed inflow of the P periods before the first stage, the latest first.
     nonnegativity
-        ``none``: inflows may be negative; ``penalty``: missing water may be bought at
-        ``inflow_nonnegativity_cost_per_m3s_h``.
+        ``none``, or ``penalty``: missing water may be bought at ``inflow_nonnegativity_cost_per_m3s_h``.
+    truncated
+        Whether noise is raised where an inflow would be negative, to what makes it zero.
     annual
         The annual component, if any plant has one.
     residual_ratio : (H, T)
@@ -62,6 +63,7 @@ class InflowStatistics:
     lag_std_m3s: FloatArray
     past_m3s: FloatArray
     nonnegativity: str
+    truncated: bool = False
     annual: AnnualComponent | None = None
     residual_ratio: FloatArray | None = None
 
