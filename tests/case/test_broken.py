@@ -230,8 +230,6 @@ BREAKS = [
     case("cycle", STAGES, "policy_graph.type", "cyclic", "unsupported", None, "policy_graph.type"),
     case("nodes", STAGES, "policy_graph.nodes", [{"id": 0, "stage_id": 0}], "unsupported", None,
          "policy_graph.nodes"),
-    case("weekly seasons", STAGES, "season_definitions.cycle_type", "weekly", "unsupported", None,
-         "season_definitions.cycle_type"),
     case("later entry", THERMALS, "thermals.0.entry_stage_id", 1, "unsupported", GAS, "entry_stage_id"),
     case("later service", BUSES, "buses.0.operational_start_date", "2024-01-02", "unsupported",
          "bus 1 (North)", "operational_start_date"),

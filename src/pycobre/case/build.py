@@ -206,6 +206,7 @@ def _build_inflow(case: CaseFiles, inflow: StageInflow, lags: Lags) -> InflowSta
         truncated=method.startswith("truncation"),
         annual=inflow.annual,
         residual_ratio=inflow.residual_ratio,
+        residuals=inflow.residuals,
     )
 
 

@@ -195,6 +195,18 @@ def _check_overrides(case: CaseFiles, findings: Findings) -> None:
 
 def _check_openings(case: CaseFiles, findings: Findings) -> None:
     for stage in study_stages(case):
+        if (
+            stage.sampling_method == "historical_residuals"
+            and not (case.root / files.INFLOW_HISTORY).is_file()
+        ):
+            findings.add(
+                DIMENSION,
+                files.STAGES,
+                "has openings of historical residuals, but there is no history",
+                entity=name_entity("stage", stage.id),
+                field="sampling_method",
+                hint=f"add {files.INFLOW_HISTORY}, or choose another method",
+            )
         if stage.sampling_method == "qmc_sobol" and stage.num_openings & (stage.num_openings - 1):
             findings.warn(
                 files.STAGES,

@@ -13,6 +13,7 @@ from pycobre.case.history import check_windows, read_history
 from pycobre.case.seasons import SeasonCalendar
 from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
 from pycobre.case.tables import FloatArray
+from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.stochastic import (
     EstimationSettings,
     InflowHistory,
@@ -105,7 +106,17 @@ def _calendar(case: CaseFiles, findings: Findings) -> SeasonCalendar | None:
             hint='use "pacf"',
         )
         return None
-    return SeasonCalendar(definitions)
+    calendar = SeasonCalendar(definitions)
+    if calendar.overlaps:
+        findings.add(
+            UNSUPPORTED,
+            files.STAGES,
+            "models can't be estimated for custom seasons that overlap for now",
+            field="season_definitions.seasons",
+            hint="let every day of the year belong to one season, or give statistics and coefficients",
+        )
+        return None
+    return calendar
 
 
 def _check_observed(

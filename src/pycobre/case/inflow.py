@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pycobre.case import files
 from pycobre.case.estimation import EstimatedInflow
 from pycobre.case.files import CaseFiles
+from pycobre.case.findings import Findings, name_entity
 from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
 from pycobre.case.tables import BoolArray, FloatArray
 from pycobre.stochastic import YEAR
@@ -27,6 +29,8 @@ class StageInflow:
         The annual component, if any plant has one.
     residual_ratio : (H, T)
         Residual over total deviation; ``None`` if it follows from the coefficients of the stages.
+    residuals : each (n, H)
+        Residuals of each stage's season over their deviation; ``None`` without a history.
     """
 
     mean_m3s: FloatArray
@@ -34,6 +38,7 @@ class StageInflow:
     coefficients: FloatArray
     annual: AnnualComponent | None
     residual_ratio: FloatArray | None
+    residuals: tuple[FloatArray, ...] | None
 
     @property
     def used(self) -> BoolArray:
@@ -52,7 +57,7 @@ def stage_inflow(case: CaseFiles, estimated: EstimatedInflow | None) -> StageInf
     if case.inflow_ar is not None or estimated is None:
         annual = _given_annual(case)
         coefficients = _widen(read_coefficients(case), annual)
-        return StageInflow(mean, std, coefficients, annual, None)
+        return StageInflow(mean, std, coefficients, annual, None, _stage_residuals(case, estimated))
     at = [estimated.season_ids.index(stage.season_id or 0) for stage in study_stages(case)]
     models = [[of_plant[season] for season in at] for of_plant in estimated.models]
     order = max((len(model.coefficients) for of_plant in models for model in of_plant), default=0)
@@ -72,7 +77,43 @@ def stage_inflow(case: CaseFiles, estimated: EstimatedInflow | None) -> StageInf
         _widen(coefficients, kept),
         kept,
         None if ratio is None else ratio[:, at].reshape(mean.shape),
+        _stage_residuals(case, estimated),
     )
+
+
+def _stage_residuals(case: CaseFiles, estimated: EstimatedInflow | None) -> tuple[FloatArray, ...] | None:
+    """Residuals of every stage's season, in the years that all plants have one, with deviation one.
+
+    Their deviation is the models' own; that of the residuals themselves where models are given.
+    """
+    if estimated is None:
+        return None
+    result = []
+    for stage in study_stages(case):
+        season = estimated.season_ids.index(stage.season_id or 0)
+        left = estimated.residuals[:, estimated.history.season == season]
+        whole = left[:, ~np.isnan(left).any(axis=0)]
+        if estimated.residual_ratio is not None:
+            scale = estimated.residual_ratio[:, season]
+        else:
+            scale = np.sqrt((whole * whole).mean(axis=1)) if whole.size else np.ones(len(whole))
+        result.append(np.ascontiguousarray((whole / np.where(scale > 0.0, scale, 1.0)[:, None]).T))
+    return tuple(result)
+
+
+def check_residuals(case: CaseFiles, inflow: StageInflow | None, findings: Findings) -> None:
+    """Note every stage whose openings are to be residuals that no year has for all plants."""
+    if inflow is None or inflow.residuals is None:
+        return
+    for stage, residuals in zip(study_stages(case), inflow.residuals, strict=True):
+        if stage.sampling_method == "historical_residuals" and len(residuals) == 0:
+            findings.add(
+                "dimension",
+                files.INFLOW_HISTORY,
+                "no year has a residual of every plant",
+                entity=name_entity("stage", stage.id),
+                hint="choose another sampling_method, or fill the gaps of the history",
+            )
 
 
 def _statistics(case: CaseFiles, estimated: EstimatedInflow | None) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,7 @@ from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.history import window_mean
 from pycobre.case.inflow import StageInflow
 from pycobre.case.initial import Observation
-from pycobre.case.seasons import Period
+from pycobre.case.seasons import Period, SeasonCalendar
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
 from pycobre.case.tables import BoolArray, FloatArray, IntArray, Table
@@ -95,31 +95,32 @@ def _check_seasons(case: CaseFiles, stages: list[StageRecord], order: int, findi
 def _periods_before(case: CaseFiles, first: StageRecord, depth: int) -> list[Period]:
     """Periods before the study, *depth* of them, the latest first.
 
-    Pre-study stages say so; else they are months before a calendar month, and otherwise as long as
-    the first stage.
+    Pre-study stages say so; else they are months before a calendar month, occurrences of custom seasons,
+    and otherwise as long as the first stage.
     """
     assert case.stages is not None
     given = {stage.id: stage for stage in case.stages.pre_study_stages or []}
     definitions = case.stages.season_definitions
-    monthly = definitions.seasons if definitions and definitions.cycle_type == "monthly" else []
-    season_of_month = {season.month_start: season.id for season in monthly}
-    months = is_calendar_month(first.start_date, first.end_date)
+    calendar = SeasonCalendar(definitions) if definitions is not None else None
     length = first.end_date - first.start_date
-    periods: list[Period] = []
-    end = first.start_date
+    periods = [Period(first.start_date, first.end_date, first.season_id)]
     for number in range(1, depth + 1):
-        stage = given.get(-number)
+        following, stage = periods[-1], given.get(-number)
         if stage is not None:
-            start, season = stage.start_date, stage.season_id
-            end = stage.end_date
+            start, end, season = stage.start_date, stage.end_date, stage.season_id
         else:
-            season = None
-            start = (end - timedelta(days=1)).replace(day=1) if months and end.day == 1 else end - length
-        if season is None and is_calendar_month(start, end):
-            season = season_of_month.get(start.month)
+            start, end, season = following.start - length, following.start, None
+            if is_calendar_month(first.start_date, first.end_date) and end.day == 1:
+                start = (end - timedelta(days=1)).replace(day=1)
+        if calendar is not None and season is None:
+            whole = calendar.period_of(end - timedelta(days=1))
+            if stage is None and calendar.cycle_type == "custom" and whole.end == end:
+                start = whole.start
+            season = whole.season_id if (whole.start, whole.end) == (start, end) else None
+            if season is None and calendar.cycle_type == "weekly":  # weeks that begin on another day
+                season = calendar.before(following.season_id)
         periods.append(Period(start, end, season))
-        end = start
-    return periods
+    return periods[1:]
 
 
 def _past_inflows(

@@ -18,7 +18,7 @@ from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
 from pycobre.case.estimation import estimate_inflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
-from pycobre.case.inflow import stage_inflow
+from pycobre.case.inflow import check_residuals, stage_inflow
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
 from pycobre.case.noise import resolve_correlation, resolve_openings
@@ -150,6 +150,7 @@ def check_case(
     production = resolve_production(files_read, findings)
     estimated = estimate_inflow(files_read, findings)
     inflow = stage_inflow(files_read, estimated)
+    check_residuals(files_read, inflow, findings)
     refuse_lags(files_read, inflow, findings)
     lags = resolve_lags(files_read, inflow, estimated, findings)
     correlation = resolve_correlation(files_read, estimated, findings)

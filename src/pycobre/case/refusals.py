@@ -296,13 +296,17 @@ def refuse_lags(case: CaseFiles, inflow: StageInflow | None, findings: Findings)
             " estimation.max_order to 0",
         )
     seasons = stages.season_definitions
-    if seasons is not None and seasons.cycle_type != "monthly":
+    lengths = [(stage.end_date - stage.start_date).days for stage in stages.stages]
+    alike = seasons is not None and seasons.cycle_type == "custom"
+    # Where the dates are wrong, which is said already, lengths mean nothing.
+    if not alike and not findings.count and max(lengths) > 2 * min(lengths):
         findings.add(
             UNSUPPORTED,
             files.STAGES,
-            f"autoregressive lags over {seasons.cycle_type} seasons are not modelled for now",
-            field="season_definitions.cycle_type",
-            hint="use monthly seasons, or remove the coefficients",
+            f"autoregressive lags over stages of {min(lengths)} to {max(lengths)} days are not modelled"
+            " for now",
+            field="stages",
+            hint="make the stages alike, or remove the coefficients",
         )
     ordered = sorted(stages.stages, key=lambda stage: stage.id)
     shared = [

@@ -41,6 +41,21 @@ class SeasonCalendar:
         self._by_month = {season.month_start: season.id for season in ordered}
         self._ordered = ordered
 
+    def before(self, season_id: int | None) -> int | None:
+        """The season before another in the cycle; ``None`` if that is not one of them."""
+        if season_id not in self.season_ids:
+            return None
+        return self.season_ids[self.season_ids.index(season_id) - 1]
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether some day of the year belongs to more than one custom season."""
+        if self.cycle_type != "custom":
+            return False
+        year = [date(2024, 1, 1) + k * DAY for k in range(366)]
+        spans = [_span(season, start) for season in self._ordered for start in (2023, 2024)]
+        return any(sum(start <= day < end for start, end in spans) > 1 for day in year)
+
     def period_of(self, day: date) -> Period:
         """The period that *day* is in."""
         if self.cycle_type == "monthly":

@@ -131,7 +131,7 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
         "sampling_method": Refusal(
             "openings can't be chosen by clusters for now",
             'use "lhs" or "qmc_sobol", or give them in scenarios/noise_openings.parquet',
-            ("saa", "lhs", "qmc_sobol", "qmc_halton"),
+            ("saa", "lhs", "qmc_sobol", "qmc_halton", "historical_residuals"),
         ),
     },
     Choice: {

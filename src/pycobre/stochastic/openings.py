@@ -11,12 +11,15 @@ from pycobre.system import Correlation, Stage, System
 
 FloatArray = NDArray[np.float64]
 
+HISTORICAL_RESIDUALS = "historical_residuals"
+
 
 def sample_openings(system: System, seed: int) -> tuple[FloatArray, ...]:
     """Openings of every stage, equally likely: one (W, D) array a stage.
 
     Standard normal noise by counter, spread over the stage's openings as its sampling method says, then
-    correlated by the stage's profile.
+    correlated by the stage's profile. Historical residuals stand in the place of the inflows' noise: those of
+    one year in one opening, every year once before any comes again.
     """
     factors = [correlation_factor(profile) for profile in system.correlation.profiles]
     openings = []
@@ -24,13 +27,20 @@ def sample_openings(system: System, seed: int) -> tuple[FloatArray, ...]:
         factor = factors[system.correlation.profile_of_stage[position]]
         plain = _plain(stage, position, system.noise_dimension, seed)
         # einsum, unlike a matrix product by BLAS, gives a row the same bits whatever rows stand beside it.
-        openings.append(np.einsum("ij,wj->wi", factor, plain))
+        correlated = np.einsum("ij,wj->wi", factor, plain)
+        if stage.sampling_method == HISTORICAL_RESIDUALS:
+            residuals = system.inflow.residuals
+            assert residuals is not None
+            years = generator(seed, Purpose.OPENINGS, 0, 0, position).permutation(len(residuals[position]))
+            chosen = years[np.arange(stage.num_openings) % len(years)]
+            correlated[:, : len(system.hydros)] = residuals[position][chosen]
+        openings.append(correlated)
     return tuple(openings)
 
 
 def _plain(stage: Stage, position: int, dimension: int, seed: int) -> FloatArray:
     """Uncorrelated standard normal noise (W, D) of one stage."""
-    if stage.sampling_method == "saa":
+    if stage.sampling_method in ("saa", HISTORICAL_RESIDUALS):
         drawn = [
             generator(seed, Purpose.OPENINGS, 0, opening, position).standard_normal(dimension)
             for opening in range(stage.num_openings)

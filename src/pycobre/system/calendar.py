@@ -37,7 +37,8 @@ class Stage:
     annual_discount_rate
         Rate at which costs of the following stages are discounted over this stage.
     sampling_method
-        How the openings are spread: ``saa``, ``lhs``, ``qmc_sobol`` or ``qmc_halton``.
+        How the openings are spread: ``saa``, ``lhs``, ``qmc_sobol`` or ``qmc_halton``; or where those of the
+        inflows come from: ``historical_residuals``.
     cvar_tail, cvar_weight
         The cost of the openings counts by (1 - weight) · expectation + weight · mean of the dearest *tail* of
         the probability; by the expectation with weight 0 or tail 1.

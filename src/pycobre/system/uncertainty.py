@@ -54,6 +54,9 @@ class InflowStatistics:
         The annual component, if any plant has one.
     residual_ratio : (H, T)
         Residual over total deviation; ``None`` if it is to follow from the coefficients.
+    residuals : each (n, H)
+        Of each stage's season, what the models leave of the history's years, over its deviation; ``None``
+        without a history.
     """
 
     mean_m3s: FloatArray
@@ -66,6 +69,7 @@ class InflowStatistics:
     truncated: bool = False
     annual: AnnualComponent | None = None
     residual_ratio: FloatArray | None = None
+    residuals: tuple[FloatArray, ...] | None = None
 
     @property
     def order(self) -> int:
