@@ -48,7 +48,6 @@ REFUSED: dict[str, set[tuple[str, str | None]]] = {
         ("scenarios/inflow_seasonal_stats.parquet", "stage_id"),
     },
     "cobre-0.18/d23-bidirectional-withdrawal": {("constraints/hydro_bounds.parquet", None)},
-    "cobre-0.18/d29-weekly-par-noise-sharing": {("stages.json", "season_id")},
 }
 OLD = sorted(
     path.relative_to(SHARED).as_posix() for path in SHARED.glob("cobre-0.5.1/*/config.json") if path.is_file()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import pycobre
@@ -104,3 +106,21 @@ def test_weeks_and_a_month_with_external_scenarios(shared_cases: Path, tmp_path:
     replayed = inflow["inflow_m3s"].to_numpy().reshape(5, 6)
     assert replayed[:, :5] == pytest.approx(np.repeat([[45.0, 55.0, 60.0, 50.0, 65.0]], 5, axis=0))
     assert replayed[:, 5] == pytest.approx([40.0, 50.0, 60.0, 70.0, 80.0])
+
+
+def test_weeks_of_one_month_keep_its_lag(shared_cases: Path, tmp_path: Path) -> None:
+    """Four weeks of January look back to December's 200 m³/s; water beyond demand and reservoir is spilled.
+
+    Cobre walks forward like that, but its cuts let each week look back to the week before.
+    """
+    name = "d29-weekly-par-noise-sharing"
+    case = tmp_path / name
+    shutil.copytree(shared_cases / "cobre-0.18" / name, case, copy_function=shutil.copyfile)
+    (case / "scenarios").chmod(0o755)
+    openings = Path(__file__).parent / "data" / f"{name}_openings_of_cobre_0.18.0.parquet"
+    shutil.copyfile(openings, case / "scenarios" / "noise_openings.parquet")
+    result = pycobre.train(case, overrides={"training.scenario_source.openings": {"source": "file"}})
+    noise = pq.read_table(openings).to_pydict()["value"]
+    inflow = 100.0 + 0.5 * (200.0 - 100.0) + 20.0 * math.sqrt(1.0 - 0.5**2) * np.array(noise)
+    beyond = 4.0 * (inflow.mean() - 50.0) - (200.0 - 100.0) / 0.6048  # m³/s weeks; 0.6048 hm³ each
+    assert result.lower_bound == pytest.approx(0.01 * 168.0 * beyond, rel=1e-9)

@@ -20,6 +20,7 @@ from pycobre.case.seasons import Period, SeasonCalendar
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
 from pycobre.case.tables import BoolArray, FloatArray, IntArray, Table
+from pycobre.system import season_occurrences
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,23 +41,26 @@ def resolve_lags(
         return None
     # Coefficients without statistics are still checked: what they reach does not depend on these.
     used = inflow.used if inflow is not None else read_coefficients(case) != 0
-    depth = _depth_before_study(used)
+    # Lags count seasons, and several stages may be one.
+    occurrences = season_occurrences([stage.season_id for stage in stages])
+    occurrence = np.array([k for k, span in enumerate(occurrences) for _ in span], dtype=np.int64)
+    depth = _depth_before_study(used, occurrence)
     _check_seasons(case, stages, used.shape[2], findings)
-    periods = _periods_before(case, stages[0], int(depth.max(initial=0)))
+    periods = _periods_before(case, stages[0], len(occurrences[0]) > 1, int(depth.max(initial=0)))
     past = _past_inflows(case, ids, depth, periods, used.shape[2], estimated, findings)
     if inflow is None:
         return None
     if case.inflow_stats is not None:
         _warn_of_unreached(case.inflow_stats, len(periods), findings)
-    mean, std, known = _reach(case, inflow, estimated, ids, stages, periods)
-    _check_reached(case, inflow, ids, stages, known, std, findings)
+    starts = [span.start for span in occurrences]
+    mean, std, known = _reach(case, inflow, estimated, ids, stages, periods, occurrence, starts)
+    _check_reached(case, inflow, ids, stages, known, std, occurrence, findings)
     return Lags(mean, std, past)
 
 
-def _depth_before_study(used: BoolArray) -> IntArray:
+def _depth_before_study(used: BoolArray, occurrence: IntArray) -> IntArray:
     """How many periods before the study each plant's lags reach, (H,)."""
-    _, stages, order = used.shape
-    reach = np.arange(1, order + 1)[None, :] - np.arange(stages)[:, None]
+    reach = np.arange(1, used.shape[2] + 1)[None, :] - occurrence[:, None]
     depth: IntArray = np.where(used, reach[None], 0).max(axis=(1, 2), initial=0)
     return depth
 
@@ -92,25 +96,28 @@ def _check_seasons(case: CaseFiles, stages: list[StageRecord], order: int, findi
             )
 
 
-def _periods_before(case: CaseFiles, first: StageRecord, depth: int) -> list[Period]:
+def _periods_before(case: CaseFiles, first: StageRecord, part: bool, depth: int) -> list[Period]:
     """Periods before the study, *depth* of them, the latest first.
 
     Pre-study stages say so; else they are months before a calendar month, occurrences of custom seasons,
-    and otherwise as long as the first stage.
+    and otherwise as long as the first stage, or the season that it is *part* of.
     """
     assert case.stages is not None
     given = {stage.id: stage for stage in case.stages.pre_study_stages or []}
     definitions = case.stages.season_definitions
     calendar = SeasonCalendar(definitions) if definitions is not None else None
-    length = first.end_date - first.start_date
-    periods = [Period(first.start_date, first.end_date, first.season_id)]
+    running = Period(first.start_date, first.end_date, first.season_id)
+    if part and calendar is not None:
+        running = calendar.period_of(first.start_date)
+    length, months = running.end - running.start, is_calendar_month(running.start, running.end)
+    periods = [running]
     for number in range(1, depth + 1):
         following, stage = periods[-1], given.get(-number)
         if stage is not None:
             start, end, season = stage.start_date, stage.end_date, stage.season_id
         else:
             start, end, season = following.start - length, following.start, None
-            if is_calendar_month(first.start_date, first.end_date) and end.day == 1:
+            if months and end.day == 1:
                 start = (end - timedelta(days=1)).replace(day=1)
         if calendar is not None and season is None:
             whole = calendar.period_of(end - timedelta(days=1))
@@ -223,6 +230,8 @@ def _reach(
     ids: list[int],
     stages: list[StageRecord],
     periods: list[Period],
+    occurrence: IntArray,
+    starts: list[int],
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Mean, deviation, and whether they are known, of the period that each lag reaches: (H, T, P).
 
@@ -242,12 +251,12 @@ def _reach(
     known = np.ones(used.shape, dtype=np.bool_)
     for position in range(len(stages)):
         for lag in range(1, used.shape[2] + 1):
-            reached = position - lag
+            reached = int(occurrence[position]) - lag
             if not used[:, position, lag - 1].any():
                 continue
             for name, values in result.items():
                 if reached >= 0:
-                    values[:, position, lag - 1] = own[name][:, reached]
+                    values[:, position, lag - 1] = own[name][:, starts[reached]]
                     continue
                 season = periods[-reached - 1].season_id
                 fallback = np.full(len(ids), np.nan)
@@ -270,6 +279,7 @@ def _check_reached(
     stages: list[StageRecord],
     known: BoolArray,
     std: FloatArray,
+    occurrence: IntArray,
     findings: Findings,
 ) -> None:
     assert case.hydros is not None
@@ -280,12 +290,12 @@ def _check_reached(
     )
     numbers = np.array([stage.id for stage in stages])
     # Where a stage's own statistics are missing that is said already.
-    before = np.arange(1, used.shape[2] + 1)[None, :] > np.arange(len(stages))[:, None]
+    before = np.arange(1, used.shape[2] + 1)[None, :] > occurrence[:, None]
     for row, id in enumerate(ids):
         entity = name_entity("hydro", id, names[id])
         lost = used[row] & ~known[row] & before
         if lost.any():
-            reached = {int(position - lag - 1) for position, lag in zip(*np.nonzero(lost), strict=True)}
+            reached = {int(occurrence[t]) - int(lag) - 1 for t, lag in zip(*np.nonzero(lost), strict=True)}
             findings.add(
                 "dimension",
                 files.INFLOW_STATS,

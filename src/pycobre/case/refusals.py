@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from pycobre.case.stages import StageRecord, StateVariables
 from pycobre.case.statistics import read_coefficients
 from pycobre.case.tables import count_rows
 from pycobre.case.unsupported import FIELDS, FILES, RETIRES, SETTINGS, UNSUPPORTED, find_refusal
+from pycobre.system import season_occurrences
 
 
 def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
@@ -296,30 +296,17 @@ def refuse_lags(case: CaseFiles, inflow: StageInflow | None, findings: Findings)
             " estimation.max_order to 0",
         )
     seasons = stages.season_definitions
-    lengths = [(stage.end_date - stage.start_date).days for stage in stages.stages]
+    ordered = sorted(stages.stages, key=lambda stage: stage.id)
+    spans = season_occurrences([stage.season_id for stage in ordered])
+    lengths = [(ordered[span[-1]].end_date - ordered[span[0]].start_date).days for span in spans]
     alike = seasons is not None and seasons.cycle_type == "custom"
     # Where the dates are wrong, which is said already, lengths mean nothing.
     if not alike and not findings.count and max(lengths) > 2 * min(lengths):
         findings.add(
             UNSUPPORTED,
             files.STAGES,
-            f"autoregressive lags over stages of {min(lengths)} to {max(lengths)} days are not modelled"
+            f"autoregressive lags over seasons of {min(lengths)} to {max(lengths)} days are not modelled"
             " for now",
             field="stages",
-            hint="make the stages alike, or remove the coefficients",
-        )
-    ordered = sorted(stages.stages, key=lambda stage: stage.id)
-    shared = [
-        after.id
-        for before, after in pairwise(ordered)
-        if before.season_id is not None and before.season_id == after.season_id
-    ]
-    if shared:
-        findings.add(
-            UNSUPPORTED,
-            files.STAGES,
-            "autoregressive lags of several stages within one season are not modelled for now"
-            f" (stages {list_ids(shared)} continue the season of the stage before)",
-            field="season_id",
-            hint="make each stage a season of its own, or remove the coefficients",
+            hint="make the stages alike, or parts of seasons that are, or remove the coefficients",
         )

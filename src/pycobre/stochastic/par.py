@@ -16,11 +16,12 @@ that every period keeps its own.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.system import InflowRecursion, InflowStatistics, Stage
+from pycobre.system import InflowRecursion, InflowStatistics, Stage, season_occurrences
 
 FloatArray = NDArray[np.float64]
 
@@ -50,13 +51,24 @@ def inflow_recursion(statistics: InflowStatistics, stages: tuple[Stage, ...]) ->
     ratio = statistics.residual_ratio
     if ratio is None:
         ratio = residual_ratio(coefficients, [stage.season_id for stage in stages])
-    return InflowRecursion(constant, lag, statistics.std_m3s * ratio)
+    share, ends = _occurrences(stages, constant.shape[1])
+    return InflowRecursion(constant, lag, statistics.std_m3s * ratio, share, ends)
+
+
+def _occurrences(stages: tuple[Stage, ...], count: int) -> tuple[FloatArray, tuple[bool, ...]]:
+    """Share of each stage in its occurrence of a season, by days, and whether it is the last of it."""
+    share, ends = np.ones(count), [True] * count
+    for occurrence in season_occurrences([stage.season_id for stage in stages]):
+        days = [(stages[t].end_date - stages[t].start_date).days for t in occurrence]
+        for t, length in zip(occurrence, days, strict=True):
+            share[t], ends[t] = length / sum(days), t == occurrence[-1]
+    return share, tuple(ends)
 
 
 def raisable(recursion: InflowRecursion) -> InflowRecursion:
     """The same recursion with noise of unit scale where there is none: something that can be raised."""
     scale = np.where(recursion.noise_scale_m3s > 0.0, recursion.noise_scale_m3s, 1.0)
-    return InflowRecursion(recursion.constant_m3s, recursion.lag, scale)
+    return replace(recursion, noise_scale_m3s=scale)
 
 
 def residual_ratio(coefficients: FloatArray, seasons: list[int | None]) -> FloatArray:

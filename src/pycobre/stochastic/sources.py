@@ -82,7 +82,7 @@ def replay_inflows(
     """
     most = max(len(values) for values in inflow_m3s)
     lags = np.repeat(statistics.past_m3s[None], most, axis=0)
-    noise = []
+    noise, mean = [], np.zeros((most, lags.shape[1]))
     for stage, values in enumerate(inflow_m3s):
         wanted = values[np.arange(most) % len(values)]
         order = lags.shape[2]
@@ -98,6 +98,9 @@ def replay_inflows(
                 f" m³/s, and can't have {wanted[scenario, hydro]:g} m³/s"
             )
         noise.append(np.where(scale > 0.0, (wanted - certain) / np.where(scale > 0.0, scale, 1.0), 0.0))
-        if order:
-            lags = np.concatenate([wanted[:, :, None], lags[:, :, :-1]], axis=2)
+        mean += recursion.season_share[stage] * wanted
+        if recursion.season_ends[stage]:
+            if order:
+                lags = np.concatenate([mean[:, :, None], lags[:, :, :-1]], axis=2)
+            mean = np.zeros(wanted.shape)
     return Replay(tuple(noise))

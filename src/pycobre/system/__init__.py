@@ -2,6 +2,7 @@
 
 from pycobre.system.calendar import Block as Block
 from pycobre.system.calendar import Stage as Stage
+from pycobre.system.calendar import season_occurrences as season_occurrences
 from pycobre.system.entities import Bus as Bus
 from pycobre.system.entities import ConstantProductivity as ConstantProductivity
 from pycobre.system.entities import DeficitSegment as DeficitSegment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -70,3 +71,17 @@ class Stage:
         """What a cost of one in the next stage is worth in this one."""
         days = (self.end_date - self.start_date).days
         return float((1.0 + self.annual_discount_rate) ** (-days / DAYS_PER_YEAR))
+
+
+def season_occurrences(season_ids: Sequence[int | None]) -> list[range]:
+    """Stages that are one occurrence of a season each: those of the same season that follow one another.
+
+    A stage without a season is one of its own.
+    """
+    found: list[range] = []
+    for position, season in enumerate(season_ids):
+        if position and season is not None and season == season_ids[position - 1]:
+            found[-1] = range(found[-1].start, position + 1)
+        else:
+            found.append(range(position, position + 1))
+    return found

@@ -88,11 +88,23 @@ class InflowRecursion:
     constant_m3s, noise_scale_m3s : (H, T)
     lag : (H, T, P)
         In the inflows' own units (dimensionless).
+    season_share : (T,)
+        Share of the stage in the mean of its season, which is what lags reach: below 1 where several
+        stages are one occurrence of a season.
+    season_ends
+        Whether each stage is the last of its occurrence.
     """
 
     constant_m3s: FloatArray
     lag: FloatArray
     noise_scale_m3s: FloatArray
+    season_share: FloatArray
+    season_ends: tuple[bool, ...]
+
+    @property
+    def shares_seasons(self) -> bool:
+        """Whether some season's mean must be gathered over several stages."""
+        return not all(self.season_ends)
 
     @property
     def orders(self) -> tuple[int, ...]:
