@@ -44,10 +44,20 @@ REFUSED: dict[str, set[tuple[str, str | None]]] = {
     },
     "cobre-0.18/d13-generic-constraint": {(GENERIC, None), (GENERIC_BOUNDS, None)},
     "cobre-0.18/d15-non-controllable-source": {(SOURCES, None), (SOURCE_STATS, None)},
+    "cobre-0.18/d23-bidirectional-withdrawal": {("constraints/hydro_bounds.parquet", None)},
+}
+COEFFICIENTS = "scenarios/inflow_ar_coefficients.parquet"
+WARNED: dict[str, set[tuple[str, str | None]]] = {
     "cobre-0.18/d19-multi-hydro-par": {
+        (COEFFICIENTS, "residual_std_ratio"),
         ("scenarios/inflow_seasonal_stats.parquet", "stage_id"),
     },
-    "cobre-0.18/d23-bidirectional-withdrawal": {("constraints/hydro_bounds.parquet", None)},
+    "cobre-0.18/d28-decomp-weekly-monthly": {
+        ("scenarios/load_seasonal_stats.parquet", None),
+        ("stages.json", "start_date"),
+        ("initial_conditions.json", "recent_observations"),
+    },
+    "cobre-0.18/d29-weekly-par-noise-sharing": {(COEFFICIENTS, "residual_std_ratio")},
 }
 OLD = sorted(
     path.relative_to(SHARED).as_posix() for path in SHARED.glob("cobre-0.5.1/*/config.json") if path.is_file()
@@ -63,6 +73,14 @@ def test_an_original_loads(name: str) -> None:
     case = load_case(SHARED / name)
     assert all("standard month" in warning.message for warning in case.warnings)
     assert case.system.noise_dimension >= len(case.system.hydros)
+
+
+@pytest.mark.parametrize("name", _there(tuple(WARNED)))
+def test_an_original_with_oddities_loads_and_names_them(name: str) -> None:
+    case = load_case(SHARED / name)
+    odd = [warning for warning in case.warnings if "standard month" not in warning.message]
+    assert {(warning.file, warning.field) for warning in odd} == WARNED[name]
+    assert all(warning.hint for warning in odd)
 
 
 @pytest.mark.parametrize("name", _there(tuple(REFUSED)))

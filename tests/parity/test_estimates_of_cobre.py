@@ -16,6 +16,7 @@ from pycobre.case.estimation import EstimatedInflow, estimate_inflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
 from pycobre.case.load import _read
+from pycobre.stochastic import par
 
 DATA = Path(__file__).parent / "data"
 D12 = "d12-par-annual"
@@ -117,3 +118,28 @@ def test_unobserved_lags_are_taken_at_their_seasons_means_and_named(shared_cases
     inflow = case.system.inflow
     assert inflow.past_m3s[0, :2] == pytest.approx([50.0, 45.0])
     assert inflow.past_m3s[0, 2] == pytest.approx(inflow.mean_m3s[0, 9])  # October
+
+
+def test_bound_with_lags_of_unknown_statistics_agrees_but_for_the_residual_ratio(
+    shared_cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three months of twelve: Cobre takes the other nine as white noise, we the three as the whole cycle."""
+    name = "d19-multi-hydro-par"
+    case = tmp_path / name
+    shutil.copytree(shared_cases / "cobre-0.18" / name, case, copy_function=shutil.copyfile)
+    (case / "scenarios").chmod(0o755)
+    shutil.copyfile(
+        DATA / f"{name}_openings_of_cobre_0.18.0.parquet", case / "scenarios" / "noise_openings.parquet"
+    )
+    overrides = {"training.scenario_source.openings": {"source": "file"}}
+    theirs = 2157596.316490625
+    ours = pycobre.train(case, simulation=False, overrides=overrides).lower_bound
+    assert ours == pytest.approx(theirs, rel=1e-5)
+
+    def over_twelve_months(coefficients: np.ndarray, _: object) -> np.ndarray:
+        year = [np.vstack([plant, np.zeros((9, plant.shape[1]))]) for plant in coefficients]
+        return np.array([np.sqrt(par.season_variance(of_plant)[:3]) for of_plant in year])
+
+    monkeypatch.setattr(par, "residual_ratio", over_twelve_months)
+    found = pycobre.train(case, simulation=False, overrides=overrides).lower_bound
+    assert found == pytest.approx(theirs, rel=1e-12)

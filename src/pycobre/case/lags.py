@@ -12,7 +12,7 @@ from pycobre.case import files
 from pycobre.case.calendar import is_calendar_month
 from pycobre.case.estimation import EstimatedInflow
 from pycobre.case.files import CaseFiles
-from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.findings import WARNING, Findings, list_ids, name_entity
 from pycobre.case.history import window_mean
 from pycobre.case.inflow import StageInflow
 from pycobre.case.initial import Observation
@@ -269,6 +269,8 @@ def _reach(
             known[:, position, lag - 1] = ~np.isnan(result["mean_m3s"][:, position, lag - 1])
     for values in result.values():
         values[~used | ~known] = 0.0
+    # Of an infinite deviation no inflow is far: the period counts as at its mean.
+    result["std_m3s"][used & ~known] = np.inf
     return result["mean_m3s"], result["std_m3s"], known
 
 
@@ -296,11 +298,14 @@ def _check_reached(
         lost = used[row] & ~known[row] & before
         if lost.any():
             reached = {int(occurrence[t]) - int(lag) - 1 for t, lag in zip(*np.nonzero(lost), strict=True)}
+            # The annual component needs no deviation, but the mean.
+            annual = inflow.annual is not None and bool((inflow.annual.coefficient[row] != 0.0).any())
             findings.add(
-                "dimension",
+                "dimension" if annual else WARNING,
                 files.INFLOW_STATS,
                 f"its lags reach periods before the study ({list_ids(reached)}), whose mean and standard"
-                " deviation are not known",
+                " deviation are not known"
+                + ("" if annual else ": they are taken to have been at their mean"),
                 entity=entity,
                 field="stage_id",
                 hint="add rows with these stage ids, or let their seasons come again in the study"
