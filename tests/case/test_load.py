@@ -324,6 +324,7 @@ def test_options_have_defaults(load: Callable[..., Any]) -> None:
         training_schemes=Schemes(),
         simulation_schemes=Schemes(),
         cost_scale_factor=None,
+        export_stochastic=False,
     )
 
 

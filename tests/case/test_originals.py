@@ -39,15 +39,16 @@ REFUSED: dict[str, set[tuple[str, str | None]]] = {
         ("system/hydro_production_models.json", "stage_ranges[0].fpha_config.source"),
     },
     "cobre-0.18/d08-evaporation": {(GEOMETRY, None), ("system/hydros.json", "evaporation")},
-    "cobre-0.18/d12-par-annual": {
-        ("config.json", "exports.stochastic"),
-    },
     "cobre-0.18/d13-generic-constraint": {(GENERIC, None), (GENERIC_BOUNDS, None)},
     "cobre-0.18/d15-non-controllable-source": {(SOURCES, None), (SOURCE_STATS, None)},
     "cobre-0.18/d23-bidirectional-withdrawal": {("constraints/hydro_bounds.parquet", None)},
 }
 COEFFICIENTS = "scenarios/inflow_ar_coefficients.parquet"
 WARNED: dict[str, set[tuple[str, str | None]]] = {
+    "cobre-0.18/d12-par-annual": {
+        ("scenarios/load_seasonal_stats.parquet", None),
+        ("initial_conditions.json", "recent_observations"),
+    },
     "cobre-0.18/d19-multi-hydro-par": {
         (COEFFICIENTS, "residual_std_ratio"),
         ("scenarios/inflow_seasonal_stats.parquet", "stage_id"),

@@ -98,18 +98,22 @@ def test_bound_with_annual_component_agrees(shared_cases: Path, tmp_path: Path) 
         for id in (0, 1)
     ]
     initial.write_text(json.dumps(content))
-    overrides = {
-        "exports.stochastic": False,
-        "training.scenario_source.openings": {"source": "file"},
-        "modeling.inflow_non_negativity.method": "none",
-    }
-    result = pycobre.train(case, simulation=False, overrides=overrides)
+    overrides = {"training.scenario_source.openings": {"source": "file"}}
+    result = pycobre.train(case, output=tmp_path / "results", simulation=False, overrides=overrides)
     assert result.lower_bound == pytest.approx(1.660056945753247e10, rel=1e-12)
+    # What the case exports: models in m³/s, and the openings as they were given.
+    lags = result.results.inflow_lags.to_pandas()
+    assert sorted(lags["lag"].unique()) == list(range(1, 13))
+    models = result.results.inflow_models.to_pandas()
+    assert len(models) == 2 * 24
+    first = models[(models["hydro_id"] == 0) & (models["stage_id"] == 0)].iloc[0]
+    assert first["mean_m3s"] == pytest.approx(217.4407724616189)
+    given = pq.read_table(case / "scenarios" / "noise_openings.parquet").to_pydict()["value"]
+    assert result.results.openings.to_pandas()["noise"].tolist() == given
 
 
 def test_unobserved_lags_are_taken_at_their_seasons_means_and_named(shared_cases: Path) -> None:
-    overrides = {"exports.stochastic": False, "modeling.inflow_non_negativity.method": "none"}
-    case, problems = check_case(shared_cases / "cobre-0.18" / D12, overrides)
+    case, problems = check_case(shared_cases / "cobre-0.18" / D12)
     assert case is not None
     assert [(p.entity, p.message) for p in problems if p.field == "recent_observations"] == [
         (f"hydro {id} (H{id})", "the inflows of lags 3-12 were not observed; their seasons' means are used")

@@ -68,6 +68,8 @@ class StudyOptions:
         Where the trajectories' noise comes from.
     cost_scale_factor
         Divisor of the costs inside the stage problems, or ``None`` to choose one.
+    export_stochastic
+        Whether the results hold the inflow models and the openings.
     """
 
     forward_passes: int
@@ -82,6 +84,7 @@ class StudyOptions:
     training_schemes: Schemes
     simulation_schemes: Schemes
     cost_scale_factor: float | None
+    export_stochastic: bool
 
 
 def check_options(case: CaseFiles, findings: Findings) -> None:
@@ -143,6 +146,7 @@ def read_options(config: Config) -> StudyOptions:
         training_schemes=_schemes(training.scenario_source),
         simulation_schemes=_schemes(simulation.scenario_source or training.scenario_source),
         cost_scale_factor=config.modeling.cost_scale_factor,
+        export_stochastic=config.exports.stochastic,
     )
 
 

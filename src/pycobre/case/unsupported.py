@@ -33,6 +33,7 @@ _IN_SAMPLE = Refusal(
     "non-controllable sources are not modelled for now", 'use "in_sample" or leave it out', ("in_sample",)
 )
 _ENUMERATED = Refusal("paths can't be enumerated for now", 'use "sampled"', ("sampled",))
+_EXPORTS = Refusal("this export is not written for now", "set it to false", (False,))
 _CHECKPOINTS = Refusal("no checkpoints are written during the training for now", "leave it out", (False,))
 
 # By dotted key of config.json; the longest key that fits decides. Defaults are never refused.
@@ -67,7 +68,8 @@ SETTINGS: Mapping[str, Refusal] = {
     ),
     "policy.boundary": Refusal("cuts of another study can't be loaded for now", "leave it out"),
     "policy.checkpointing": _CHECKPOINTS,
-    "exports": Refusal("this export is not written for now", "set it to false", (False,)),
+    "exports.states": _EXPORTS,
+    "exports.fpha_deviation_points": _EXPORTS,
     "upper_bound_evaluation": Refusal(
         "no upper bound is computed by inner approximation for now", "leave it out", (False,)
     ),
@@ -95,6 +97,7 @@ HONOURED_SETTINGS = frozenset(
         "modeling.cost_scale_factor",
         "modeling.inflow_non_negativity.method",
         "estimation",
+        "exports.stochastic",
     }
 )
 

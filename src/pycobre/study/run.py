@@ -111,6 +111,9 @@ class Run:
             return
         seeds = {"tree_seed": self.options.tree_seed, "forward_seed": self.options.forward_seed}
         self.writer.system(self.system)
+        if self.options.export_stochastic:
+            openings = [node.openings for node in self.policy.graph.nodes]
+            self.writer.stochastic(self.system, self.given_recursion, openings)
         self.writer.convergence(self.policy.history)
         self.writer.policy(self.policy, self.system, self.recursion, seeds)
 
