@@ -47,7 +47,9 @@ def inflow_recursion(statistics: InflowStatistics, stages: tuple[Stage, ...]) ->
         lag[:, :, :YEAR] += (share * statistics.std_m3s)[:, :, None]
         coefficients = coefficients.copy()
         coefficients[:, :, :YEAR] += share[:, :, None] * statistics.lag_std_m3s[:, :, :YEAR]
-    constant = statistics.mean_m3s - np.einsum("htl,htl->ht", lag, statistics.lag_mean_m3s)
+    constant = statistics.mean_m3s.copy()
+    for step in range(lag.shape[2]):  # lag by lag: a fixed order of summation
+        constant -= lag[:, :, step] * statistics.lag_mean_m3s[:, :, step]
     ratio = statistics.residual_ratio
     if ratio is None:
         ratio = residual_ratio(coefficients, [stage.season_id for stage in stages])
