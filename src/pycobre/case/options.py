@@ -37,11 +37,12 @@ class Schemes:
 
     inflow: str = "in_sample"
     load: str = "in_sample"
+    ncs: str = "in_sample"
 
     @property
     def in_sample(self) -> bool:
         """Whether the openings are all the noise there is."""
-        return self.inflow == self.load == "in_sample"
+        return self.inflow == self.load == self.ncs == "in_sample"
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def read_options(config: Config) -> StudyOptions:
 def _schemes(source: ScenarioSource | None) -> Schemes:
     if source is None:
         return Schemes()
-    chosen = {name: getattr(source, name) for name in ("inflow", "load")}
+    chosen = {name: getattr(source, name) for name in ("inflow", "load", "ncs")}
     return Schemes(**{name: scheme.scheme for name, scheme in chosen.items() if scheme is not None})
 
 

@@ -29,8 +29,10 @@ _SOLVER = Refusal(
     "the LP solver's options can't be set; pycobre chooses them by the size of the problem",
     "leave it out",
 )
-_IN_SAMPLE = Refusal(
-    "non-controllable sources are not modelled for now", 'use "in_sample" or leave it out', ("in_sample",)
+_NO_REPLAY = Refusal(
+    "the availability of sources can't be replayed for now",
+    'use "in_sample" or "out_of_sample"',
+    ("in_sample", "out_of_sample"),
 )
 _ENUMERATED = Refusal("paths can't be enumerated for now", 'use "sampled"', ("sampled",))
 _EXPORTS = Refusal("this export is not written for now", "set it to false", (False,))
@@ -51,9 +53,9 @@ SETTINGS: Mapping[str, Refusal] = {
         "work is dealt by scenario", 'use "by_scenario" or leave it out', ("by_scenario",)
     ),
     "training.solver": _SOLVER,
-    "training.scenario_source.ncs": _IN_SAMPLE,
+    "training.scenario_source.ncs": _NO_REPLAY,
     "simulation.selection.method": _ENUMERATED,
-    "simulation.scenario_source.ncs": _IN_SAMPLE,
+    "simulation.scenario_source.ncs": _NO_REPLAY,
     "simulation.solver": _SOLVER,
     "simulation.io_channel_capacity": Refusal(
         "results are written without such a channel", "leave it out", (64,)

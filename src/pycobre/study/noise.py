@@ -65,7 +65,11 @@ def forward_noise(
         return None
     system = case.system
     hydros, buses = len(system.hydros), len(system.load.random_buses)
-    terms = {"inflow": np.arange(hydros), "load": np.arange(hydros, hydros + buses)}
+    terms = {
+        "inflow": np.arange(hydros),
+        "load": np.arange(hydros, hydros + buses),
+        "ncs": np.arange(hydros + buses, system.noise_dimension),
+    }
     replays: dict[str, Replay] = {}
     for name in terms:
         scheme = getattr(schemes, name)
