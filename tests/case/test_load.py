@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pycobre.case import StudyOptions, check_case, load_case
+from pycobre.case import Schemes, StudyOptions, check_case, load_case
 from pycobre.errors import CaseError
+from pycobre.stochastic import sample_openings
 from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes, ThermalOverride
 
 ARRAYS = {
@@ -43,6 +44,34 @@ def test_stages_keep_dates_blocks_and_discount(load: Callable[..., Any]) -> None
         (1, "LIGHT", 522.0),
     ]
     assert (stage.num_openings, stage.annual_discount_rate, stage.season_id) == (2, 0.1, 1)
+
+
+def test_risk_measure_of_a_stage_is_its_own(directory: Any, load: Callable[..., Any]) -> None:
+    directory.put("stages.json", "stages.1.risk_measure", {"cvar": {"alpha": 0.15, "lambda": 0.4}})
+    directory.put("stages.json", "stages.2.risk_measure", "expectation")
+    stages = load().system.stages
+    assert [(s.cvar_tail, s.cvar_weight, s.risk_averse) for s in stages] == [
+        (1.0, 0.0, False),
+        (0.15, 0.4, True),
+        (1.0, 0.0, False),
+    ]
+
+
+@pytest.mark.parametrize("method", ["lhs", "qmc_sobol", "qmc_halton"])
+def test_sampling_method_decides_the_openings(directory: Any, load: Callable[..., Any], method: str) -> None:
+    before = sample_openings(load().system, 1)
+    directory.put("stages.json", "stages.1.sampling_method", method)
+    after = sample_openings(load().system, 1)
+    assert [(a != b).all() for a, b in zip(before, after, strict=True)] == [False, True, False]
+
+
+def test_sobol_openings_that_are_no_power_of_two_are_warned_of(
+    directory: Any, load: Callable[..., Any]
+) -> None:
+    directory.put("stages.json", "stages.1.sampling_method", "qmc_sobol")
+    assert load().warnings == ()
+    directory.put("stages.json", "stages.1.num_openings", 6)
+    assert [(w.entity, w.field) for w in load().warnings] == [("stage 1", "num_openings")]
 
 
 def test_penalties_fall_back_from_entity_to_file(directory: Any, load: Callable[..., Any]) -> None:
@@ -292,7 +321,10 @@ def test_options_have_defaults(load: Callable[..., Any]) -> None:
         forward_seed=42,
         simulation_seed=42,
         simulation_scenarios=7,
+        training_schemes=Schemes(),
+        simulation_schemes=Schemes(),
         cost_scale_factor=None,
+        export_stochastic=False,
     )
 
 

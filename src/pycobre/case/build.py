@@ -9,10 +9,12 @@ import numpy as np
 
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
+from pycobre.case.inflow import StageInflow
 from pycobre.case.lags import Lags
 from pycobre.case.penalties import HydroPenaltyDefaults, SegmentRecord
 from pycobre.case.physics import common_limits
-from pycobre.case.statistics import bus_ids, hydro_ids, spread, study_stages
+from pycobre.case.stages import Cvar
+from pycobre.case.statistics import bus_ids, spread, study_stages
 from pycobre.case.tables import FloatArray
 from pycobre.system import (
     Block,
@@ -40,6 +42,7 @@ PERCENT = 100.0
 class Resolved:
     """What the checks worked out on the way."""
 
+    inflow: StageInflow
     lags: Lags
     production: dict[int, tuple[ProductionModel, ...]]
     correlation: Correlation
@@ -54,7 +57,7 @@ def build_system(case: CaseFiles, resolved: Resolved) -> System:
         lines=_build_lines(case),
         thermals=_build_thermals(case),
         hydros=_build_hydros(case, resolved.production),
-        inflow=_build_inflow(case, resolved.lags),
+        inflow=_build_inflow(case, resolved.inflow, resolved.lags),
         load=_build_load(case),
         correlation=resolved.correlation,
         thermal_overrides=_build_overrides(case),
@@ -69,6 +72,7 @@ def _build_stages(case: CaseFiles) -> tuple[Stage, ...]:
     for stage in study_stages(case):
         own = (rates.get(stage.id), stage.annual_discount_rate_override, graph.annual_discount_rate)
         blocks = sorted(stage.blocks, key=lambda block: block.id)
+        cvar = stage.risk_measure.cvar if isinstance(stage.risk_measure, Cvar) else None
         stages.append(
             Stage(
                 id=stage.id,
@@ -78,6 +82,9 @@ def _build_stages(case: CaseFiles) -> tuple[Stage, ...]:
                 blocks=tuple(Block(block.id, block.name, block.hours) for block in blocks),
                 num_openings=stage.num_openings,
                 annual_discount_rate=next(rate for rate in own if rate is not None),
+                sampling_method=stage.sampling_method,
+                cvar_tail=cvar.alpha if cvar else 1.0,
+                cvar_weight=cvar.lambda_ if cvar else 0.0,
             )
         )
     return tuple(stages)
@@ -185,24 +192,21 @@ def _build_penalties(hydro: HydroRecord, default: HydroPenaltyDefaults) -> Hydro
     )
 
 
-def _build_inflow(case: CaseFiles, lags: Lags) -> InflowStatistics:
+def _build_inflow(case: CaseFiles, inflow: StageInflow, lags: Lags) -> InflowStatistics:
     assert case.config is not None
-    ids, stage_ids = hydro_ids(case), [stage.id for stage in study_stages(case)]
-    table = case.inflow_stats
-
-    def dense(name: str) -> FloatArray:
-        if table is None:
-            return np.zeros((len(ids), len(stage_ids)))
-        return spread(table, "hydro_id", name, ids, stage_ids)
-
+    method = case.config.modeling.inflow_non_negativity.method
     return InflowStatistics(
-        mean_m3s=dense("mean_m3s"),
-        std_m3s=dense("std_m3s"),
-        coefficients=lags.coefficients,
+        mean_m3s=inflow.mean_m3s,
+        std_m3s=inflow.std_m3s,
+        coefficients=inflow.coefficients,
         lag_mean_m3s=lags.mean_m3s,
         lag_std_m3s=lags.std_m3s,
         past_m3s=lags.past_m3s,
-        nonnegativity=case.config.modeling.inflow_non_negativity.method,
+        nonnegativity="penalty" if method.endswith("penalty") else "none",
+        truncated=method.startswith("truncation"),
+        annual=inflow.annual,
+        residual_ratio=inflow.residual_ratio,
+        residuals=inflow.residuals,
     )
 
 

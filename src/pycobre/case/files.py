@@ -28,9 +28,12 @@ ENERGY = "system/hydro_energy_productivity.parquet"
 INFLOW_STATS = "scenarios/inflow_seasonal_stats.parquet"
 INFLOW_AR = "scenarios/inflow_ar_coefficients.parquet"
 INFLOW_HISTORY = "scenarios/inflow_history.parquet"
+INFLOW_ANNUAL = "scenarios/inflow_annual_component.parquet"
 LOAD_STATS = "scenarios/load_seasonal_stats.parquet"
 LOAD_FACTORS = "scenarios/load_factors.json"
 CORRELATION = "scenarios/correlation.json"
+EXTERNAL_INFLOW = "scenarios/external_inflow_scenarios.parquet"
+EXTERNAL_LOAD = "scenarios/external_load_scenarios.parquet"
 NOISE_OPENINGS = "scenarios/noise_openings.parquet"
 THERMAL_BOUNDS = "constraints/thermal_bounds.parquet"
 
@@ -57,7 +60,11 @@ class CaseFiles:
     energy: Table | None = None
     inflow_stats: Table | None = None
     inflow_ar: Table | None = None
+    inflow_history: Table | None = None
+    inflow_annual: Table | None = None
     load_stats: Table | None = None
+    external_inflow: Table | None = None
+    external_load: Table | None = None
     noise_openings: Table | None = None
     thermal_bounds: Table | None = None
     broken: set[str] = field(default_factory=set)

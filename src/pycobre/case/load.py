@@ -15,8 +15,10 @@ from pycobre.case.config import Config
 from pycobre.case.dimensions import check_dimensions
 from pycobre.case.documents import UNREADABLE, parse_document, read_json
 from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
+from pycobre.case.estimation import estimate_inflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
+from pycobre.case.inflow import check_residuals, stage_inflow
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
 from pycobre.case.noise import resolve_correlation, resolve_openings
@@ -29,6 +31,7 @@ from pycobre.case.production import ProductionFile
 from pycobre.case.record import Document
 from pycobre.case.references import check_references
 from pycobre.case.refusals import refuse_lags, refuse_unsupported
+from pycobre.case.replay import Scenarios, resolve_scenarios
 from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
@@ -55,7 +58,11 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("energy", files.ENERGY, tables.ENERGY),
     ("inflow_stats", files.INFLOW_STATS, tables.INFLOW_STATS),
     ("inflow_ar", files.INFLOW_AR, tables.INFLOW_AR),
+    ("inflow_history", files.INFLOW_HISTORY, tables.INFLOW_HISTORY),
+    ("inflow_annual", files.INFLOW_ANNUAL, tables.INFLOW_ANNUAL),
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
+    ("external_inflow", files.EXTERNAL_INFLOW, tables.EXTERNAL_INFLOW),
+    ("external_load", files.EXTERNAL_LOAD, tables.EXTERNAL_LOAD),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
     ("thermal_bounds", files.THERMAL_BOUNDS, tables.THERMAL_BOUNDS),
 )
@@ -75,6 +82,10 @@ class Case:
         How to train and simulate.
     openings
         Given noise, one array of shape (openings, noise dimension) a stage; ``None`` if it is drawn.
+    scenarios
+        What forward passes replay, by class (``inflow``, ``load``) and scheme (``external``,
+        ``historical``): one array a stage, (scenarios, hydros) in m³/s or (scenarios, buses of random
+        demand) in MW.
     warnings
         What is odd about the case, but honoured.
     """
@@ -83,6 +94,7 @@ class Case:
     system: System
     options: StudyOptions
     openings: tuple[FloatArray, ...] | None
+    scenarios: Scenarios
     warnings: tuple[Problem, ...]
 
 
@@ -130,25 +142,30 @@ def check_case(
     files_read = _read(root, overrides or {}, findings)
     _note_strangers(root, findings)
     refuse_unsupported(files_read, findings)
-    refuse_lags(files_read, findings)
     check_options(files_read, findings)
     check_references(files_read, findings)
     check_dimensions(files_read, findings)
     check_calendar(files_read, findings)
     check_physics(files_read, findings)
     production = resolve_production(files_read, findings)
-    lags = resolve_lags(files_read, findings)
-    correlation = resolve_correlation(files_read, findings)
+    estimated = estimate_inflow(files_read, findings)
+    inflow = stage_inflow(files_read, estimated)
+    check_residuals(files_read, inflow, findings)
+    refuse_lags(files_read, inflow, findings)
+    lags = resolve_lags(files_read, inflow, estimated, findings)
+    correlation = resolve_correlation(files_read, estimated, findings)
     openings = resolve_openings(files_read, findings)
+    scenarios = resolve_scenarios(files_read, findings)
     problems = findings.errors + findings.warnings
-    if findings.errors or production is None or lags is None or correlation is None:
+    if findings.errors or production is None or inflow is None or lags is None or correlation is None:
         return None, problems
     assert files_read.config is not None
     case = Case(
         path=root,
-        system=build_system(files_read, Resolved(lags, production, correlation)),
+        system=build_system(files_read, Resolved(inflow, lags, production, correlation)),
         options=read_options(files_read.config),
         openings=openings,
+        scenarios=scenarios,
         warnings=findings.warnings,
     )
     return case, problems

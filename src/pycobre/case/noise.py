@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pycobre.case import files
+from pycobre.case.estimation import EstimatedInflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.scenarios import CorrelationGroup, Profile
@@ -25,12 +26,19 @@ def noise_slots(case: CaseFiles) -> dict[tuple[str, int], int]:
     return {key: position for position, key in enumerate(keys)}
 
 
-def resolve_correlation(case: CaseFiles, findings: Findings) -> Correlation | None:
-    """Correlation matrix of every stage, or ``None`` where files are missing or wrong."""
+def resolve_correlation(
+    case: CaseFiles, estimated: EstimatedInflow | None, findings: Findings
+) -> Correlation | None:
+    """Correlation matrix of every stage, or ``None`` where files are missing or wrong.
+
+    Where the case gives none, that of the history's residuals, if there is a history.
+    """
     needed = (files.CORRELATION, files.LOAD_STATS)
     if case.stages is None or case.hydros is None or case.buses is None or case.broken.intersection(needed):
         return None
     slots, stages = noise_slots(case), study_stages(case)
+    if case.correlation is None and estimated is not None:
+        return _estimated_correlation(case, estimated, len(slots))
     if case.correlation is None:
         return Correlation((np.eye(len(slots)),), (0,) * len(stages))
     profiles = case.correlation.profiles
@@ -60,6 +68,24 @@ def resolve_correlation(case: CaseFiles, findings: Findings) -> Correlation | No
     if any(name not in profiles for name in chosen.values()):
         return None
     return Correlation(matrices, tuple(names.index(str(chosen[stage.id])) for stage in stages))
+
+
+def _estimated_correlation(case: CaseFiles, estimated: EstimatedInflow, slots: int) -> Correlation:
+    """Correlation of the inflows by season; everything else stands alone."""
+    matrices: list[FloatArray] = []
+    place: dict[int | None, int] = {}
+    chosen = []
+    for stage in study_stages(case):
+        season = estimated.season_ids.index(stage.season_id or 0)
+        own = estimated.correlation_of_season[season]
+        key = season if own is not None else None
+        if key not in place:
+            full, inflows = np.eye(slots), estimated.correlation if own is None else own
+            full[: len(inflows), : len(inflows)] = inflows
+            place[key] = len(matrices)
+            matrices.append(full)
+        chosen.append(place[key])
+    return Correlation(tuple(matrices), tuple(chosen))
 
 
 def _fill(

@@ -144,6 +144,10 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
     checks: list[tuple[Table | None, str, str, set[int] | None, bool]] = [
         (case.inflow_stats, files.INFLOW_STATS, "hydro", hydros, True),
         (case.inflow_ar, files.INFLOW_AR, "hydro", hydros, True),
+        (case.inflow_annual, files.INFLOW_ANNUAL, "hydro", hydros, True),
+        (case.inflow_history, files.INFLOW_HISTORY, "hydro", hydros, False),
+        (case.external_inflow, files.EXTERNAL_INFLOW, "hydro", hydros, False),
+        (case.external_load, files.EXTERNAL_LOAD, "bus", buses, False),
         (case.load_stats, files.LOAD_STATS, "bus", buses, False),
         (case.thermal_bounds, files.THERMAL_BOUNDS, "thermal", thermals, False),
         (case.planes, files.PLANES, "hydro", hydros, False),
@@ -171,7 +175,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
                     f"{len(lost) - 10} more ids do not exist: {list_ids(lost[10:])}",
                     field=f"{kind}_id",
                 )
-        if stages is not None:
+        if stages is not None and "stage_id" in table.ints:
             named = set(np.unique(table.ints["stage_id"]).tolist()) - {NULL_ID}
             strange = {id for id in named - stages if not (before and id < 0)}
             if strange:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,11 +13,14 @@ from pycobre.case import files
 from pycobre.case.entities import Entity, HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.inflow import StageInflow
 from pycobre.case.production import Choice
 from pycobre.case.record import Record
 from pycobre.case.stages import StageRecord, StateVariables
+from pycobre.case.statistics import read_coefficients
 from pycobre.case.tables import count_rows
 from pycobre.case.unsupported import FIELDS, FILES, RETIRES, SETTINGS, UNSUPPORTED, find_refusal
+from pycobre.system import season_occurrences
 
 
 def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
@@ -274,10 +276,11 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
                 )
 
 
-def refuse_lags(case: CaseFiles, findings: Findings) -> None:
+def refuse_lags(case: CaseFiles, inflow: StageInflow | None, findings: Findings) -> None:
     """Note what keeps autoregressive lags from being honoured."""
     stages = case.stages
-    if stages is None or case.inflow_ar is None or not (case.inflow_ar.floats["coefficient"] != 0).any():
+    used = inflow.used if inflow is not None else read_coefficients(case) != 0
+    if stages is None or not used.any():
         return
     flat = [
         stage.id for stage in stages.stages if not (stage.state_variables or StateVariables()).inflow_lags
@@ -286,32 +289,24 @@ def refuse_lags(case: CaseFiles, findings: Findings) -> None:
         findings.add(
             UNSUPPORTED,
             files.STAGES,
-            f"inflow lags are always handed to the next stage when there are autoregressive coefficients"
-            f" ({files.INFLOW_AR}); stages {list_ids(flat)} say they are not",
+            "inflow lags are always handed to the next stage when inflow models have any;"
+            f" stages {list_ids(flat)} say they are not",
             field="state_variables.inflow_lags",
-            hint="set it to true in every stage, or remove the coefficients",
+            hint=f"set it to true in every stage, or remove the coefficients ({files.INFLOW_AR}), or set"
+            " estimation.max_order to 0",
         )
     seasons = stages.season_definitions
-    if seasons is not None and seasons.cycle_type != "monthly":
-        findings.add(
-            UNSUPPORTED,
-            files.STAGES,
-            f"autoregressive lags over {seasons.cycle_type} seasons are not modelled for now",
-            field="season_definitions.cycle_type",
-            hint="use monthly seasons, or remove the coefficients",
-        )
     ordered = sorted(stages.stages, key=lambda stage: stage.id)
-    shared = [
-        after.id
-        for before, after in pairwise(ordered)
-        if before.season_id is not None and before.season_id == after.season_id
-    ]
-    if shared:
+    spans = season_occurrences([stage.season_id for stage in ordered])
+    lengths = [(ordered[span[-1]].end_date - ordered[span[0]].start_date).days for span in spans]
+    alike = seasons is not None and seasons.cycle_type == "custom"
+    # Where the dates are wrong, which is said already, lengths mean nothing.
+    if not alike and not findings.count and max(lengths) > 2 * min(lengths):
         findings.add(
             UNSUPPORTED,
             files.STAGES,
-            "autoregressive lags of several stages within one season are not modelled for now"
-            f" (stages {list_ids(shared)} continue the season of the stage before)",
-            field="season_id",
-            hint="make each stage a season of its own, or remove the coefficients",
+            f"autoregressive lags over seasons of {min(lengths)} to {max(lengths)} days are not modelled"
+            " for now",
+            field="stages",
+            hint="make the stages alike, or parts of seasons that are, or remove the coefficients",
         )

@@ -24,7 +24,8 @@ NULL_ID = -(2**40)
 # Ten years of months: far beyond any inflow model, and still an array that fits in memory.
 MAX_LAG = 120
 
-DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64}
+DAY = "date32[day]"
+DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64, DAY: np.int32}
 
 KEY_WORDS = {
     "hydro_id": "hydro",
@@ -33,6 +34,7 @@ KEY_WORDS = {
     "stage_id": "stage",
     "lag": "lag",
     "plane_id": "plane",
+    "scenario_id": "scenario",
     "opening_index": "opening",
     "entity_index": "entity",
 }
@@ -77,9 +79,31 @@ INFLOW_AR = TableSpec(
     ),
     ("hydro_id", "stage_id", "lag"),
 )
+INFLOW_HISTORY = TableSpec(
+    (_id("hydro_id"), Column("start_date", DAY), Column("end_date", DAY), Column("value_m3s", "double")),
+    ("hydro_id", "start_date"),
+)
+INFLOW_ANNUAL = TableSpec(
+    (
+        _id("hydro_id"),
+        _id("stage_id"),
+        Column("annual_coefficient", "double"),
+        Column("annual_mean_m3s", "double"),
+        Column("annual_std_m3s", "double", minimum=0, exclusive=True),
+    ),
+    ("hydro_id", "stage_id"),
+)
 LOAD_STATS = TableSpec(
     (_id("bus_id"), _id("stage_id"), Column("mean_mw", "double"), Column("std_mw", "double", minimum=0)),
     ("bus_id", "stage_id"),
+)
+EXTERNAL_INFLOW = TableSpec(
+    (_id("stage_id"), _id("scenario_id"), _id("hydro_id"), Column("value_m3s", "double")),
+    ("stage_id", "scenario_id", "hydro_id"),
+)
+EXTERNAL_LOAD = TableSpec(
+    (_id("stage_id"), _id("scenario_id"), _id("bus_id"), Column("value_mw", "double")),
+    ("stage_id", "scenario_id", "bus_id"),
 )
 NOISE_OPENINGS = TableSpec(
     (
@@ -130,8 +154,8 @@ ENERGY = TableSpec(
 class Table:
     """A table's columns as arrays, in the rows' order.
 
-    Whole numbers are int64 with :data:`NULL_ID` for null; numbers are float64 with NaN for null.
-    A column that is allowed to be absent and is absent is all null.
+    Whole numbers, and days since 1970, are int64 with :data:`NULL_ID` for null; numbers are float64 with
+    NaN for null. A column that is allowed to be absent and is absent is all null.
     """
 
     rows: int
@@ -208,7 +232,13 @@ def _check_columns(schema: pa.Schema, file: str, spec: TableSpec, findings: Find
             )
     for column in spec.columns:
         if not column.optional and column.name not in schema.names:
-            findings.add("schema", file, f"the column is missing (type {column.type})", field=column.name)
+            findings.add(
+                "schema",
+                file,
+                "the column is missing",
+                field=column.name,
+                hint=f"add it, of type {column.type}",
+            )
 
 
 def _values(raw: pa.Table, name: str) -> NDArray[np.generic]:

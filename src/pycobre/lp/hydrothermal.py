@@ -83,7 +83,7 @@ class _StageBuilder:
                 self._plant(h, k, block)
         for h in range(len(self.system.hydros)):
             self._water_balance(h)
-        constant, by_state, by_noise = self._carried()
+        constant, by_state, by_noise = self.states.carried(self.recursion, self.t)
         template = self.lp.template(
             states_in=self.states.size,
             noises=self.system.noise_dimension,
@@ -265,24 +265,6 @@ class _StageBuilder:
             if weight != 0.0:
                 lp.move_by_state(row, self.states.position(h, lag), volume * weight)
         lp.move_by_noise(row, h, volume * float(self.recursion.noise_scale_m3s[h, self.t]))
-
-    def _carried(self) -> tuple[list[float], list[tuple[int, int, float]], list[tuple[int, int, float]]]:
-        """Inflow lags after the stage: lag 1 is this stage's inflow, lag l was lag l - 1 before."""
-        constant: list[float] = []
-        by_state: list[tuple[int, int, float]] = []
-        by_noise: list[tuple[int, int, float]] = []
-        for position, (h, lag) in enumerate(self.states.lags):
-            if lag > 1:
-                constant.append(0.0)
-                by_state.append((position, self.states.position(h, lag - 1), 1.0))
-                continue
-            constant.append(float(self.recursion.constant_m3s[h, self.t]))
-            by_noise.append((position, h, float(self.recursion.noise_scale_m3s[h, self.t])))
-            for past in range(1, self.recursion.lag.shape[2] + 1):
-                weight = float(self.recursion.lag[h, self.t, past - 1])
-                if weight != 0.0:
-                    by_state.append((position, self.states.position(h, past), weight))
-        return constant, by_state, by_noise
 
     def _bus_of(self, hydro: Hydro) -> int:
         return self.system.bus_position[hydro.bus_id]

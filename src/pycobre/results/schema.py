@@ -124,6 +124,40 @@ SYSTEM: dict[str, pa.Schema] = dict(
 )  # fmt: skip
 """What the ids in the other tables stand for, so that they can be read without the case."""
 
+STOCHASTIC: dict[str, pa.Schema] = dict(
+    [
+        _table(
+            "inflow_models",
+            [_HYDRO, _STAGE],
+            [
+                _number("mean_m3s", "m³/s", "Mean inflow."),
+                _number("std_m3s", "m³/s", "Standard deviation of the inflow."),
+                _number("constant_m3s", "m³/s", "Inflow with zero lags and noise."),
+                _number("noise_scale_m3s", "m³/s", "What a unit of noise adds."),
+            ],
+        ),
+        _table(
+            "inflow_lags",
+            [_HYDRO, _STAGE, _id("lag", "How many periods back, from 1.")],
+            [
+                _number(
+                    "weight", "1", "What a unit of the inflow so long ago adds; an annual component included."
+                )
+            ],
+        ),
+        _table(
+            "openings",
+            [
+                _STAGE,
+                _id("opening", "Opening, from 0."),
+                _id("term", "Noise term, in the order of the case."),
+            ],
+            [_number("noise", "1", "Noise of the term.")],
+        ),
+    ]
+)
+"""Inflow models and openings that the study used, if it is to export them."""
+
 SIMULATION: dict[str, pa.Schema] = dict(
     [
         _table(
@@ -206,12 +240,13 @@ SIMULATION: dict[str, pa.Schema] = dict(
 )
 """Tables of the simulation. Rows stand by scenario, stage, block, then the entity's id."""
 
-TABLES: dict[str, pa.Schema] = TRAINING | SYSTEM | SIMULATION
+TABLES: dict[str, pa.Schema] = TRAINING | SYSTEM | STOCHASTIC | SIMULATION
 """Every table by name."""
 
 FOLDERS: dict[str, str] = (
     dict.fromkeys(TRAINING, "training")
     | dict.fromkeys(SYSTEM, "system")
+    | dict.fromkeys(STOCHASTIC, "stochastic")
     | dict.fromkeys(SIMULATION, "simulation")
 )
 """Folder of each table within the results directory."""

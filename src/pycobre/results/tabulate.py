@@ -137,6 +137,41 @@ def system_tables(system: System) -> dict[str, pa.Table]:
     return {"stages": table_of("stages", stages), "entities": table_of("entities", entities)}
 
 
+def stochastic_tables(
+    system: System, recursion: InflowRecursion, openings: Sequence[FloatArray]
+) -> dict[str, pa.Table]:
+    """Tables ``inflow_models``, ``inflow_lags`` (those that matter) and ``openings``."""
+    hydros, stages = [hydro.id for hydro in system.hydros], [stage.id for stage in system.stages]
+    pairs = [(h, t) for h in range(len(hydros)) for t in range(len(stages))]
+    models: Columns = {
+        "hydro_id": [hydros[h] for h, _ in pairs],
+        "stage_id": [stages[t] for _, t in pairs],
+        "mean_m3s": system.inflow.mean_m3s.ravel(),
+        "std_m3s": system.inflow.std_m3s.ravel(),
+        "constant_m3s": recursion.constant_m3s.ravel(),
+        "noise_scale_m3s": recursion.noise_scale_m3s.ravel(),
+    }
+    used = np.argwhere(recursion.lag != 0.0)
+    lags: Columns = {
+        "hydro_id": [hydros[h] for h, _, _ in used.tolist()],
+        "stage_id": [stages[t] for _, t, _ in used.tolist()],
+        "lag": used[:, 2] + 1,
+        "weight": recursion.lag[recursion.lag != 0.0],
+    }
+    sizes = [part.shape for part in openings]
+    noise: Columns = {
+        "stage_id": np.repeat(stages, [rows * columns for rows, columns in sizes]),
+        "opening": np.concatenate([np.repeat(np.arange(rows), columns) for rows, columns in sizes]),
+        "term": np.concatenate([np.tile(np.arange(columns), rows) for rows, columns in sizes]),
+        "noise": np.concatenate([part.ravel() for part in openings]),
+    }
+    return {
+        "inflow_models": table_of("inflow_models", models),
+        "inflow_lags": table_of("inflow_lags", lags),
+        "openings": table_of("openings", noise),
+    }
+
+
 def table_of(name: str, columns: Columns) -> pa.Table:
     """Table *name* of the given columns, in the order and types of its schema."""
     schema = TABLES[name]

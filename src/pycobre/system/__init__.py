@@ -2,6 +2,7 @@
 
 from pycobre.system.calendar import Block as Block
 from pycobre.system.calendar import Stage as Stage
+from pycobre.system.calendar import season_occurrences as season_occurrences
 from pycobre.system.entities import Bus as Bus
 from pycobre.system.entities import ConstantProductivity as ConstantProductivity
 from pycobre.system.entities import DeficitSegment as DeficitSegment
@@ -15,6 +16,7 @@ from pycobre.system.entities import Thermal as Thermal
 from pycobre.system.network import System as System
 from pycobre.system.network import ThermalOverride as ThermalOverride
 from pycobre.system.network import hm3_per_m3s as hm3_per_m3s
+from pycobre.system.uncertainty import AnnualComponent as AnnualComponent
 from pycobre.system.uncertainty import Correlation as Correlation
 from pycobre.system.uncertainty import InflowRecursion as InflowRecursion
 from pycobre.system.uncertainty import InflowStatistics as InflowStatistics

@@ -15,6 +15,22 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class AnnualComponent:
+    """What the mean inflow of the twelve periods before a stage does to the stage's (PAR(p)-A).
+
+    Attributes
+    ----------
+    coefficient : (H, T)
+        Standardised; zero where there is none.
+    std_m3s : (H, T)
+        Standard deviation of that mean inflow; anything where the coefficient is zero.
+    """
+
+    coefficient: FloatArray
+    std_m3s: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class InflowStatistics:
     """Seasonal statistics and autoregressive model of the incremental inflows.
 
@@ -23,15 +39,24 @@ class InflowStatistics:
     mean_m3s, std_m3s : (H, T)
         Mean and standard deviation of each stage.
     coefficients : (H, T, P)
-        Standardised autoregressive coefficients, lag 1 first, zero beyond a plant's own order.
+        Standardised autoregressive coefficients, lag 1 first, zero beyond a plant's own order. P is twelve
+        at least if there is an annual component.
     lag_mean_m3s, lag_std_m3s : (H, T, P)
-        Mean and standard deviation of the period that each lag reaches; anything where the
-        coefficient is zero.
+        Mean and standard deviation of the period that each lag reaches; zero where neither a coefficient
+        nor the annual component does.
     past_m3s : (H, P)
         Observed inflow of the P periods before the first stage, the latest first.
     nonnegativity
-        ``none``: inflows may be negative; ``penalty``: missing water may be bought at
-        ``inflow_nonnegativity_cost_per_m3s_h``.
+        ``none``, or ``penalty``: missing water may be bought at ``inflow_nonnegativity_cost_per_m3s_h``.
+    truncated
+        Whether noise is raised where an inflow would be negative, to what makes it zero.
+    annual
+        The annual component, if any plant has one.
+    residual_ratio : (H, T)
+        Residual over total deviation; ``None`` if it is to follow from the coefficients.
+    residuals : each (n, H)
+        Of each stage's season, what the models leave of the history's years, over its deviation; ``None``
+        without a history.
     """
 
     mean_m3s: FloatArray
@@ -41,6 +66,10 @@ class InflowStatistics:
     lag_std_m3s: FloatArray
     past_m3s: FloatArray
     nonnegativity: str
+    truncated: bool = False
+    annual: AnnualComponent | None = None
+    residual_ratio: FloatArray | None = None
+    residuals: tuple[FloatArray, ...] | None = None
 
     @property
     def order(self) -> int:
@@ -59,11 +88,23 @@ class InflowRecursion:
     constant_m3s, noise_scale_m3s : (H, T)
     lag : (H, T, P)
         In the inflows' own units (dimensionless).
+    season_share : (T,)
+        Share of the stage in the mean of its season, which is what lags reach: below 1 where several
+        stages are one occurrence of a season.
+    season_ends
+        Whether each stage is the last of its occurrence.
     """
 
     constant_m3s: FloatArray
     lag: FloatArray
     noise_scale_m3s: FloatArray
+    season_share: FloatArray
+    season_ends: tuple[bool, ...]
+
+    @property
+    def shares_seasons(self) -> bool:
+        """Whether some season's mean must be gathered over several stages."""
+        return not all(self.season_ends)
 
     @property
     def orders(self) -> tuple[int, ...]:
