@@ -13,7 +13,7 @@ import pytest
 
 from pycobre.case import StudyOptions, check_case, load_case
 from pycobre.errors import CaseError
-from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes, ThermalOverride
+from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes
 
 ARRAYS = {
     "inflow": ("mean_m3s", "std_m3s", "coefficients", "lag_mean_m3s", "lag_std_m3s", "past_m3s"),
@@ -76,7 +76,7 @@ def test_a_plant_keeps_the_tighter_limits_of_itself_and_its_group(
 
 def test_thermal_bounds_override_only_what_they_give(load: Callable[..., Any]) -> None:
     system = load().system
-    assert system.thermal_overrides == {(4, 1): ThermalOverride(None, 40.0, None)}
+    assert system.changes == {"thermals": {(4, 1, None): {"generation_max_mw": 40.0}}}
     changed = system.thermals_in(system.stages[1])[0]
     assert (changed.generation_min_mw, changed.generation_max_mw, changed.cost_per_mwh) == (5.0, 40.0, 80.0)
 
@@ -328,7 +328,7 @@ def test_no_result_depends_on_the_order_in_a_file(directory: Any, load: Callable
         for values in columns.values():
             values.reverse()
     other = load()
-    for name in ("stages", "buses", "lines", "thermals", "hydros", "thermal_overrides"):
+    for name in ("stages", "buses", "lines", "thermals", "hydros", "changes"):
         assert getattr(one.system, name) == getattr(other.system, name)
     for room, names in ARRAYS.items():
         for name in names:

@@ -22,6 +22,7 @@ LOADED = (
     "cobre-0.18/d10-inflow-nonnegativity",
     "cobre-0.18/d14-block-factors",
     "cobre-0.18/d21-min-outflow-regression",
+    "cobre-0.18/d23-bidirectional-withdrawal",
     "cobre-0.18/d24-productivity-override",
     "cobre-0.18/d27-per-stage-thermal-cost",
     "synthetic/mid20",
@@ -53,7 +54,6 @@ REFUSED: dict[str, set[tuple[str, str | None]]] = {
         ("config.json", METHOD),
         ("scenarios/inflow_seasonal_stats.parquet", "stage_id"),
     },
-    "cobre-0.18/d23-bidirectional-withdrawal": {("constraints/hydro_bounds.parquet", None)},
     "cobre-0.18/d28-decomp-weekly-monthly": {
         (EXTERNAL, None),
         ("config.json", SCHEME),

@@ -18,6 +18,7 @@ ANALYTIC = {
     "d09-multi-deficit": (80738000.0, 1e-6),
     "d14-block-factors": (176900.0, 1e-4),
     "d21-min-outflow-regression": (285716111.1111, 1e-2),  # recorded
+    "d23-bidirectional-withdrawal": (8795111.1111, 1e-3),  # recorded
     "d24-productivity-override": (23945000.0 / 9.0, 1e-4),
     "d27-per-stage-thermal-cost": (10950000.0, 1e-2),
 }

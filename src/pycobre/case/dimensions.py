@@ -19,7 +19,6 @@ def check_dimensions(case: CaseFiles, findings: Findings) -> None:
     _check_autoregression(case, findings)
     _check_storage(case, findings)
     _check_load_factors(case, findings)
-    _check_thermal_bounds(case, findings)
     _check_overrides(case, findings)
 
 
@@ -153,21 +152,10 @@ def _check_load_factors(case: CaseFiles, findings: Findings) -> None:
         )
 
 
-def _check_thermal_bounds(case: CaseFiles, findings: Findings) -> None:
-    table = case.thermal_bounds
-    if table is None or table.rows == 0:
-        return
-    values = ("min_generation_mw", "max_generation_mw", "cost_per_mwh")
-    empty = np.all([np.isnan(table.floats[name]) for name in values], axis=0)
-    if empty.any():
-        findings.warn(files.THERMAL_BOUNDS, f"{int(empty.sum())} rows give neither a limit nor a cost")
-
-
 _UNUSED_PENALTIES = (
     "diversion_cost",
     "evaporation_violation_cost",
     "filling_target_violation_cost",
-    "water_withdrawal_violation_cost",
 )
 
 

@@ -33,6 +33,14 @@ LOAD_FACTORS = "scenarios/load_factors.json"
 CORRELATION = "scenarios/correlation.json"
 NOISE_OPENINGS = "scenarios/noise_openings.parquet"
 THERMAL_BOUNDS = "constraints/thermal_bounds.parquet"
+HYDRO_BOUNDS = "constraints/hydro_bounds.parquet"
+LINE_BOUNDS = "constraints/line_bounds.parquet"
+BUS_PENALTIES = "constraints/penalty_overrides_bus.parquet"
+LINE_PENALTIES = "constraints/penalty_overrides_line.parquet"
+HYDRO_PENALTIES = "constraints/penalty_overrides_hydro.parquet"
+
+ENTITY_FILES = {"buses": BUSES, "lines": LINES, "thermals": THERMALS, "hydros": HYDROS}
+"""Files that describe the entities, by their kind."""
 
 FOLDERS = ("system", "scenarios", "constraints")
 
@@ -60,6 +68,11 @@ class CaseFiles:
     load_stats: Table | None = None
     noise_openings: Table | None = None
     thermal_bounds: Table | None = None
+    hydro_bounds: Table | None = None
+    line_bounds: Table | None = None
+    bus_penalties: Table | None = None
+    line_penalties: Table | None = None
+    hydro_penalties: Table | None = None
     broken: set[str] = field(default_factory=set)
     overridden: frozenset[str] = frozenset()
     """Dotted keys of the configuration that were overridden."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from pycobre.case import files, tables
 from pycobre.case.build import Resolved, build_system
 from pycobre.case.calendar import check_calendar
+from pycobre.case.changes import resolve_changes
 from pycobre.case.config import Config
 from pycobre.case.dimensions import check_dimensions
 from pycobre.case.documents import UNREADABLE, parse_document, read_json
@@ -19,6 +20,7 @@ from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
+from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.noise import resolve_correlation, resolve_openings
 from pycobre.case.options import StudyOptions, check_options, read_options
 from pycobre.case.overrides import apply_overrides
@@ -30,6 +32,7 @@ from pycobre.case.record import Document
 from pycobre.case.references import check_references
 from pycobre.case.refusals import refuse_lags, refuse_unsupported
 from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile
+from pycobre.case.service import check_service
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
 from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
@@ -57,7 +60,7 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("inflow_ar", files.INFLOW_AR, tables.INFLOW_AR),
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
-    ("thermal_bounds", files.THERMAL_BOUNDS, tables.THERMAL_BOUNDS),
+    *((table.name, table.file, table.spec) for table in CHANGE_TABLES),
 )
 
 
@@ -136,6 +139,8 @@ def check_case(
     check_dimensions(files_read, findings)
     check_calendar(files_read, findings)
     check_physics(files_read, findings)
+    check_service(files_read, findings)
+    changes = resolve_changes(files_read, findings)
     production = resolve_production(files_read, findings)
     lags = resolve_lags(files_read, findings)
     correlation = resolve_correlation(files_read, findings)
@@ -146,7 +151,7 @@ def check_case(
     assert files_read.config is not None
     case = Case(
         path=root,
-        system=build_system(files_read, Resolved(lags, production, correlation)),
+        system=build_system(files_read, Resolved(lags, production, correlation, changes)),
         options=read_options(files_read.config),
         openings=openings,
         warnings=findings.warnings,

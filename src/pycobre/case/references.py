@@ -11,6 +11,7 @@ from pycobre.case import files
 from pycobre.case.entities import Entity
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity, plural
+from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.statistics import study_stages
 from pycobre.case.tables import NULL_ID, Table
 
@@ -139,13 +140,18 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
     stages = {stage.id for stage in study_stages(case)} if case.stages else None
     hydros = _ids(case.hydros.hydros) if case.hydros else None
     buses = _ids(case.buses.buses) if case.buses else None
-    thermals = _ids(case.thermals.thermals) if case.thermals else None
+    entities = {
+        "buses": buses,
+        "lines": _ids(case.lines.lines) if case.lines else None,
+        "thermals": _ids(case.thermals.thermals) if case.thermals else None,
+        "hydros": hydros,
+    }
     # Negative stage ids are periods before the study: inflow statistics may have them.
     checks: list[tuple[Table | None, str, str, set[int] | None, bool]] = [
         (case.inflow_stats, files.INFLOW_STATS, "hydro", hydros, True),
         (case.inflow_ar, files.INFLOW_AR, "hydro", hydros, True),
         (case.load_stats, files.LOAD_STATS, "bus", buses, False),
-        (case.thermal_bounds, files.THERMAL_BOUNDS, "thermal", thermals, False),
+        *((getattr(case, of.name), of.file, of.noun, entities[of.kind], False) for of in CHANGE_TABLES),
         (case.planes, files.PLANES, "hydro", hydros, False),
         (case.energy, files.ENERGY, "hydro", hydros, False),
         (case.noise_openings, files.NOISE_OPENINGS, "", None, False),

@@ -11,14 +11,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from pycobre.case import files
-from pycobre.case.entities import Entity, HydroRecord
+from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.production import Choice
 from pycobre.case.record import Record
+from pycobre.case.service import entities_of
 from pycobre.case.stages import StageRecord, StateVariables
 from pycobre.case.tables import count_rows
-from pycobre.case.unsupported import FIELDS, FILES, RETIRES, SETTINGS, UNSUPPORTED, find_refusal
+from pycobre.case.unsupported import FIELDS, FILES, SETTINGS, UNSUPPORTED, find_refusal
 
 
 def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
@@ -31,16 +32,6 @@ def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
     _refuse_stages(case, findings)
     _refuse_initial(case, findings)
     _refuse_production(case, findings)
-    if case.thermal_bounds is not None and "block_id" in case.thermal_bounds.present:
-        blocks = case.thermal_bounds.ints["block_id"]
-        if (blocks >= 0).any():
-            findings.add(
-                UNSUPPORTED,
-                files.THERMAL_BOUNDS,
-                "thermal limits that change by block are not modelled for now",
-                field="block_id",
-                hint="leave the column null: limits hold for the whole stage",
-            )
 
 
 def _holds_something(root: Path, file: str, findings: Findings) -> bool:
@@ -129,28 +120,11 @@ def _refuse_fields(
 
 
 def _refuse_entities(case: CaseFiles, findings: Findings) -> None:
-    groups: list[tuple[str, str, list[Entity]]] = [
-        ("bus", files.BUSES, list(case.buses.buses) if case.buses else []),
-        ("line", files.LINES, list(case.lines.lines) if case.lines else []),
-        ("thermal", files.THERMALS, list(case.thermals.thermals) if case.thermals else []),
-        ("hydro", files.HYDROS, list(case.hydros.hydros) if case.hydros else []),
-    ]
-    first_day = min(stage.start_date for stage in case.stages.stages) if case.stages else None
-    for kind, file, entities in groups:
+    for kind, file, entities in entities_of(case):
         for record in entities:
             entity = name_entity(kind, record.id, record.name)
             if type(record) in FIELDS:
                 _refuse_fields(record, type(record), file, entity, findings)
-            if first_day is not None and record.operational_start_date > first_day:
-                findings.add(
-                    UNSUPPORTED,
-                    file,
-                    f"enters service on {record.operational_start_date}, after the study's first day"
-                    f" ({first_day}); {RETIRES.reason}",
-                    entity=entity,
-                    field="operational_start_date",
-                    hint="leave the entity out, or date it at or before the first day",
-                )
             if isinstance(record, HydroRecord) and len(record.unit_groups) > 1:
                 findings.add(
                     UNSUPPORTED,

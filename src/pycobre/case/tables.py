@@ -29,6 +29,8 @@ DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64}
 KEY_WORDS = {
     "hydro_id": "hydro",
     "bus_id": "bus",
+    "line_id": "line",
+    "block_id": "block",
     "thermal_id": "thermal",
     "stage_id": "stage",
     "lag": "lag",
@@ -57,6 +59,8 @@ class TableSpec:
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    merged: bool = False
+    """Several rows of a key may each give other columns."""
 
 
 def _id(name: str, nullable: bool = False) -> Column:
@@ -89,17 +93,6 @@ NOISE_OPENINGS = TableSpec(
         Column("value", "double"),
     ),
     ("stage_id", "opening_index", "entity_index"),
-)
-THERMAL_BOUNDS = TableSpec(
-    (
-        _id("thermal_id"),
-        _id("stage_id"),
-        Column("block_id", "int32", optional=True, nullable=True),
-        Column("min_generation_mw", "double", optional=True, nullable=True, minimum=0),
-        Column("max_generation_mw", "double", optional=True, nullable=True, minimum=0),
-        Column("cost_per_mwh", "double", optional=True, nullable=True, minimum=0),
-    ),
-    ("thermal_id", "stage_id", "block_id"),
 )
 PLANES = TableSpec(
     (
@@ -162,7 +155,8 @@ def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> Ta
     for column in spec.columns:
         if column.name in table.present:
             _check_values(raw, table, column, file, spec, findings)
-    _check_key(table, file, spec, findings)
+    if not spec.merged:
+        _check_key(table, file, spec, findings)
     return table if findings.count == before else None
 
 

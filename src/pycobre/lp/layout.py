@@ -28,6 +28,8 @@ class Layout:
         What is missing to the minimum, hm³.
     inflow_slack : (H,)
         Bought inflow, m³/s over the whole stage.
+    withdrawal_below, withdrawal_above : (H,)
+        What is withdrawn less, or more, than shall be, m³/s over the whole stage.
     turbined, spilled, generation, outflow_below, outflow_above, turbined_below, generation_below : (H, K)
         Flows in m³/s, generation in MW. Where production is proportional to turbined flow there is no
         generation column.
@@ -47,6 +49,8 @@ class Layout:
     storage: IntArray
     storage_below: IntArray
     inflow_slack: IntArray
+    withdrawal_below: IntArray
+    withdrawal_above: IntArray
     turbined: IntArray
     spilled: IntArray
     generation: IntArray

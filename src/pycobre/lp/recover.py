@@ -27,6 +27,7 @@ COST_TERMS = {
     "turbined_violation": ("turbined_below",),
     "generation_violation": ("generation_below",),
     "inflow_penalty": ("inflow_slack",),
+    "withdrawal_violation": ("withdrawal_below", "withdrawal_above"),
 }
 """Terms of a stage's cost, and the parts of the layout whose columns make them up."""
 
@@ -40,9 +41,12 @@ class StageOperation:
     Attributes
     ----------
     storage_initial_hm3, storage_final_hm3, storage_below_hm3, inflow_m3s, bought_inflow_m3s : (M, H)
+    withdrawn_m3s, withdrawal_below_m3s, withdrawal_above_m3s : (M, H)
+        What is withdrawn, and what that is less or more than it shall be.
     water_value_per_hm3 : (M, H)
         What one more hm³ in the reservoir would save.
     turbined_m3s, spilled_m3s, generation_mw : (M, H, K)
+        What flows past a plant that is out of service counts as spilled.
     outflow_below_m3s, outflow_above_m3s, turbined_below_m3s, generation_below_mw : (M, H, K)
     thermal_mw : (M, J, K)
     deficit_mw : (M, B, K, S)
@@ -59,6 +63,9 @@ class StageOperation:
     storage_below_hm3: FloatArray
     inflow_m3s: FloatArray
     bought_inflow_m3s: FloatArray
+    withdrawn_m3s: FloatArray
+    withdrawal_below_m3s: FloatArray
+    withdrawal_above_m3s: FloatArray
     water_value_per_hm3: FloatArray
     turbined_m3s: FloatArray
     spilled_m3s: FloatArray
@@ -89,16 +96,20 @@ def recover(
     """Operation of stage position *t* at incoming *states* (M, X) and *noises* (M, D)."""
     at, x = model.layout, dispatch.primal
     hours = np.array([block.hours for block in system.stages[t].blocks])
-    turbined = take(x, at.turbined)
+    turbined, inflow = take(x, at.turbined), _inflow(recursion, t, states, noises)
+    below, above = take(x, at.withdrawal_below), take(x, at.withdrawal_above)
     return StageOperation(
         storage_initial_hm3=states[:, : len(system.hydros)],
         storage_final_hm3=take(x, at.storage),
         storage_below_hm3=take(x, at.storage_below),
-        inflow_m3s=_inflow(recursion, t, states, noises),
+        inflow_m3s=inflow,
         bought_inflow_m3s=take(x, at.inflow_slack),
+        withdrawn_m3s=_withdrawal(system, t) - below + above,
+        withdrawal_below_m3s=below,
+        withdrawal_above_m3s=above,
         water_value_per_hm3=-take(dispatch.row_dual, at.water_rows),
         turbined_m3s=turbined,
-        spilled_m3s=take(x, at.spilled),
+        spilled_m3s=_spilled(system, t, inflow, turbined, take(x, at.spilled)),
         generation_mw=_generation(system, t, turbined, take(x, at.generation)),
         outflow_below_m3s=take(x, at.outflow_below),
         outflow_above_m3s=take(x, at.outflow_above),
@@ -121,6 +132,30 @@ def _inflow(recursion: InflowRecursion, t: int, states: FloatArray, noises: Floa
     for position, (hydro, lag) in enumerate(layout.lags, start=layout.hydros):
         inflow[:, hydro] += recursion.lag[hydro, t, lag - 1] * states[:, position]
     return np.asarray(inflow)
+
+
+def _withdrawal(system: System, t: int) -> FloatArray:
+    stage = system.stages[t]
+    return np.array(
+        [plant.withdrawal_m3s if plant.service.covers(stage) else 0.0 for plant in system.hydros_in(stage)]
+    )
+
+
+def _spilled(
+    system: System, t: int, inflow: FloatArray, turbined: FloatArray, spilled: FloatArray
+) -> FloatArray:
+    """Spilled flow, with what flows past plants that are out of service."""
+    stage = system.stages[t]
+    absent = [not plant.service.covers(stage) for plant in system.hydros]
+    if not any(absent):
+        return spilled
+    result = spilled.copy()
+    for h in system.down_the_river:
+        if absent[h]:
+            result[:, h] = inflow[:, h, None]
+            for above in system.upstream[h]:
+                result[:, h] += turbined[:, above] + result[:, above]
+    return result
 
 
 def _generation(system: System, t: int, turbined: FloatArray, generation: FloatArray) -> FloatArray:

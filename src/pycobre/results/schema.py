@@ -153,6 +153,9 @@ SIMULATION: dict[str, pa.Schema] = dict(
                 _number("storage_below_hm3", "hm³", "What the final storage lacks to its minimum."),
                 _number("inflow_m3s", "m³/s", "Incremental natural inflow, mean of the stage."),
                 _number("bought_inflow_m3s", "m³/s", "Water bought on top of the inflow, mean of the stage."),
+                _number("withdrawn_m3s", "m³/s", "Water taken for other uses; below zero it is brought."),
+                _number("withdrawal_below_m3s", "m³/s", "What is withdrawn less than it should be."),
+                _number("withdrawal_above_m3s", "m³/s", "What is withdrawn more than it should be."),
                 _number(
                     "water_value_per_hm3", f"{CURRENCY}/hm³", "What one more hm³ in the reservoir saves."
                 ),
@@ -163,7 +166,7 @@ SIMULATION: dict[str, pa.Schema] = dict(
             [_SCENARIO, _STAGE, _BLOCK, _HYDRO],
             [
                 _number("turbined_m3s", "m³/s", "Flow through the turbines."),
-                _number("spilled_m3s", "m³/s", "Flow past the turbines."),
+                _number("spilled_m3s", "m³/s", "Flow past the turbines, or a plant out of service."),
                 _number("outflow_m3s", "m³/s", "Turbined and spilled flow together."),
                 _number("generation_mw", "MW", "Generation."),
                 _number("outflow_below_m3s", "m³/s", "What the outflow lacks to its minimum."),

@@ -259,19 +259,20 @@ def _buses(shape: _Shape) -> pa.Table:
 
 
 def _exchanges(shape: _Shape) -> pa.Table:
-    lines = shape.system.lines
+    system, lines = shape.system, shape.system.lines
     index = shape.block_index("line_id", [line.id for line in lines])
     losses = np.array([line.losses_fraction for line in lines])
-    per_mwh = np.array([line.exchange_cost_per_mwh for line in lines])
     sent = [stage.direct_mw + stage.reverse_mw for stage in shape.operation.stages]
+    cost = []
+    for stage, hours, flow in zip(system.stages, shape.hours, sent, strict=True):
+        per_mwh = np.array([line.exchange_cost_per_mwh for line in system.lines_in(stage)])
+        cost.append(per_mwh[:, None] * hours * flow)
     direct, reverse = shape.per_block("direct_mw"), shape.per_block("reverse_mw")
     columns = {
         "direct_mw": direct,
         "reverse_mw": reverse,
         "net_mw": direct - reverse,
         "losses_mw": shape.flat([losses[:, None] * stage for stage in sent]),
-        "exchange_cost": shape.flat(
-            [per_mwh[:, None] * hours * stage for hours, stage in zip(shape.hours, sent, strict=True)]
-        ),
+        "exchange_cost": shape.flat(cost),
     }
     return table_of("exchanges", index | columns)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from pycobre.system.changes import ALWAYS, Service
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Line:
     reverse_max_mw: float
     losses_fraction: float
     exchange_cost_per_mwh: float
+    service: Service = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Thermal:
     generation_min_mw: float
     generation_max_mw: float
     cost_per_mwh: float
+    service: Service = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,8 @@ ProductionModel = ConstantProductivity | ProductionPlanes
 class HydroPenalties:
     """What a hydro plant pays for using water badly or missing a soft limit.
 
-    Costs of flows are per m³/s and hour, of storage per hm³, of generation per MWh.
+    Costs of flows are per m³/s and hour, of storage per hm³, of generation per MWh. Where a limit has the
+    price ``math.inf`` it can't be missed.
     """
 
     spillage_cost_per_m3s_h: float
@@ -108,6 +114,8 @@ class HydroPenalties:
     outflow_above_cost_per_m3s_h: float
     generation_below_cost_per_mwh: float
     inflow_nonnegativity_cost_per_m3s_h: float
+    withdrawal_below_cost_per_m3s_h: float = math.inf
+    withdrawal_above_cost_per_m3s_h: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -115,8 +123,12 @@ class Hydro:
     """A hydro plant with its reservoir.
 
     Upper limits may be ``math.inf`` (outflow). Lower limits of storage, outflow, turbined flow and
-    generation, and the upper limit of outflow, are soft: missing them costs what ``penalties`` says.
-    ``production`` holds one model a stage, in the order of :attr:`System.stages`.
+    generation, the upper limit of outflow and the withdrawal are soft: missing them costs what
+    ``penalties`` says. ``production`` holds one model a stage, in the order of :attr:`System.stages`.
+    ``withdrawal_m3s`` is what is taken from the reservoir for other uses; below zero it is brought there.
+
+    Where a plant is out of ``service`` its reservoir keeps what it holds, and water that comes to it, its
+    own inflow too, flows on to the next plant below that is there.
     """
 
     id: int
@@ -134,3 +146,5 @@ class Hydro:
     generation_max_mw: float
     production: tuple[ProductionModel, ...]
     penalties: HydroPenalties
+    withdrawal_m3s: float = 0.0
+    service: Service = ALWAYS

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from pycobre.system.calendar import Stage
+from pycobre.system.calendar import Block, Stage
+from pycobre.system.changes import Changes, EntityT, changed
 from pycobre.system.entities import Bus, Hydro, Line, Thermal
 from pycobre.system.uncertainty import Correlation, InflowStatistics, LoadStatistics
+
+CHANGING = ("buses", "lines", "thermals", "hydros")
+"""Kinds of entities that :attr:`System.changes` may speak of."""
 
 SECONDS_PER_HOUR = 3600.0
 M3_PER_HM3 = 1.0e6
@@ -17,15 +21,6 @@ M3_PER_HM3 = 1.0e6
 def hm3_per_m3s(hours: float) -> float:
     """Water volume in hm³ that a flow of 1 m³/s carries in *hours*."""
     return SECONDS_PER_HOUR * hours / M3_PER_HM3
-
-
-@dataclass(frozen=True)
-class ThermalOverride:
-    """A thermal plant's limits and cost in one stage; ``None`` keeps the plant's own value."""
-
-    generation_min_mw: float | None = None
-    generation_max_mw: float | None = None
-    cost_per_mwh: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +39,17 @@ class System:
     inflow: InflowStatistics
     load: LoadStatistics
     correlation: Correlation
-    thermal_overrides: Mapping[tuple[int, int], ThermalOverride] = field(default_factory=dict)
-    """By (thermal id, stage id)."""
+    changes: Mapping[str, Changes] = field(default_factory=dict)
+    """What differs in single stages and blocks, by kind of entity: the name of its attribute here."""
 
     def __post_init__(self) -> None:
         for name in ("stages", "buses", "lines", "thermals", "hydros"):
             ids = [entity.id for entity in getattr(self, name)]
             if ids != sorted(set(ids)):
                 raise ValueError(f"{name} must be ascending by a unique id, got {ids}")
+        for name in self.changes:
+            if name not in CHANGING:
+                raise ValueError(f"changes are of {', '.join(CHANGING)}, not of {name}")
 
     @cached_property
     def bus_position(self) -> dict[int, int]:
@@ -72,18 +70,67 @@ class System:
                 above[self.hydro_position[hydro.downstream_id]].append(position)
         return tuple(tuple(positions) for positions in above)
 
+    @cached_property
+    def down_the_river(self) -> tuple[int, ...]:
+        """Positions of all hydros, each behind every one above it."""
+        order: list[int] = []
+
+        def visit(position: int) -> None:
+            if position not in order:
+                for above in self.upstream[position]:
+                    visit(above)
+                order.append(position)
+
+        for position in range(len(self.hydros)):
+            visit(position)
+        return tuple(order)
+
     @property
     def noise_dimension(self) -> int:
         """Number of noise terms a stage: one a hydro, then one a bus of random demand."""
         return len(self.hydros) + len(self.load.random_buses)
 
-    def thermals_in(self, stage: Stage) -> tuple[Thermal, ...]:
-        """Thermal plants with the limits and costs that hold in *stage*."""
-        return tuple(self._thermal_in(thermal, stage) for thermal in self.thermals)
+    def buses_in(self, stage: Stage) -> tuple[Bus, ...]:
+        """Buses with the costs that hold in *stage*."""
+        return self._in("buses", self.buses, stage, None)
 
-    def _thermal_in(self, thermal: Thermal, stage: Stage) -> Thermal:
-        override = self.thermal_overrides.get((thermal.id, stage.id))
-        if override is None:
-            return thermal
-        changes = {name: value for name, value in vars(override).items() if value is not None}
-        return replace(thermal, **changes)
+    def lines_in(self, stage: Stage, block: Block | None = None) -> tuple[Line, ...]:
+        """Lines with what holds in *stage*, or in a *block* of it; without capacity out of service."""
+        return tuple(
+            line if line.service.covers(stage) else replace(line, direct_max_mw=0.0, reverse_max_mw=0.0)
+            for line in self._in("lines", self.lines, stage, block)
+        )
+
+    def thermals_in(self, stage: Stage, block: Block | None = None) -> tuple[Thermal, ...]:
+        """Thermal plants with what holds in *stage*, or in a *block*; without capacity out of service."""
+        return tuple(
+            plant
+            if plant.service.covers(stage)
+            else replace(plant, generation_min_mw=0.0, generation_max_mw=0.0)
+            for plant in self._in("thermals", self.thermals, stage, block)
+        )
+
+    def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
+        """Hydro plants with what holds in *stage*, or in a *block* of it, in service or not."""
+        return self._in("hydros", self.hydros, stage, block)
+
+    def receivers_in(self, stage: Stage) -> tuple[int | None, ...]:
+        """Position of the hydro that each one's water flows on to in *stage*: the next that is there."""
+        return tuple(self._receiver(hydro, stage) for hydro in self.hydros)
+
+    def _receiver(self, hydro: Hydro, stage: Stage) -> int | None:
+        below = hydro.downstream_id
+        while below is not None:
+            position = self.hydro_position[below]
+            if self.hydros[position].service.covers(stage):
+                return position
+            below = self.hydros[position].downstream_id
+        return None
+
+    def _in(
+        self, kind: str, entities: tuple[EntityT, ...], stage: Stage, block: Block | None
+    ) -> tuple[EntityT, ...]:
+        changes = self.changes.get(kind)
+        if not changes:
+            return entities
+        return tuple(changed(entity, changes, stage, block) for entity in entities)

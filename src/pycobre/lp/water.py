@@ -1,0 +1,120 @@
+"""Reservoirs and their water balance, and the inflows that the next stage remembers.
+
+Of hydro h, volumes in hm³, ζ_k the hm³ that 1 m³/s carries in block k:
+
+    v' + Σ_k ζ_k (q_k + s_k) - Σ_{u above h} Σ_k ζ_k (q_uk + s_uk) - ζ (σ + w⁻ - w⁺) = v + ζ (a - w)
+
+with final storage v', turbined q, spilled s, withdrawal w, what it is missed by, w⁻ and w⁺, and, if the
+case asks for it, bought inflow σ. The incoming storage v and the inflow a = constant + Σ lag · past +
+scale · ω are data: they stand on the right. A plant that is out of service keeps v' = v, and what would
+flow to it flows to the next plant that is there, its own inflow too.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pycobre.lp.draft import Draft
+from pycobre.system import hm3_per_m3s
+
+
+def add_reservoirs(draft: Draft) -> None:
+    """Final storages, and what may be missing or bought."""
+    lp, at, hours = draft.lp, draft.at, draft.stage.hours
+    for h, hydro in enumerate(draft.hydros):
+        label, penalties = f"[hydro {hydro.id}]", hydro.penalties
+        serves = draft.serves(h)
+        # A storage column stays even where it can't move: the state has one place a reservoir.
+        upper = hydro.storage_max_hm3 if serves else math.inf
+        column = lp.column(f"storage_hm3{label}", upper=upper, keep=True)
+        at["storage"][h] = column
+        if not serves:
+            continue
+        if hydro.storage_min_hm3 > 0.0:
+            below = draft.slack(f"storage_below_hm3{label}", penalties.storage_below_cost_per_hm3)
+            at["storage_below"][h] = below
+            row = lp.row(f"storage_min_hm3{label}", hydro.storage_min_hm3, math.inf)
+            lp.add(row, column, 1.0)
+            lp.add(row, below, 1.0)
+        if draft.system.inflow.nonnegativity == "penalty":
+            at["inflow_slack"][h] = lp.column(
+                f"bought_inflow_m3s{label}", cost=penalties.inflow_nonnegativity_cost_per_m3s_h * hours
+            )
+        taken = hydro.withdrawal_m3s
+        if taken != 0.0:
+            # Missing it never turns taking into bringing, or the reverse.
+            at["withdrawal_below"][h] = draft.slack(
+                f"withdrawal_below_m3s{label}",
+                penalties.withdrawal_below_cost_per_m3s_h * hours,
+                taken if taken > 0.0 else math.inf,
+            )
+            at["withdrawal_above"][h] = draft.slack(
+                f"withdrawal_above_m3s{label}",
+                penalties.withdrawal_above_cost_per_m3s_h * hours,
+                -taken if taken < 0.0 else math.inf,
+            )
+
+
+def add_water_balances(draft: Draft) -> None:
+    """The balance of every reservoir."""
+    lp, at, stage_hm3 = draft.lp, draft.at, hm3_per_m3s(draft.stage.hours)
+    for h, hydro in enumerate(draft.hydros):
+        taken = hydro.withdrawal_m3s if draft.serves(h) else 0.0
+        row = lp.row(f"water_hm3[hydro {hydro.id}]", -stage_hm3 * taken, -stage_hm3 * taken)
+        at["water_rows"][h] = row
+        lp.add(row, int(at["storage"][h]), 1.0)
+        lp.move_by_state(row, h, 1.0)
+        lp.add(row, int(at["inflow_slack"][h]), -stage_hm3)
+        lp.add(row, int(at["withdrawal_below"][h]), -stage_hm3)
+        lp.add(row, int(at["withdrawal_above"][h]), stage_hm3)
+    for h in range(len(draft.hydros)):
+        serves, below = draft.serves(h), draft.receivers[h]
+        keeper = h if serves else below
+        if keeper is not None:
+            _add_inflow(draft, h, int(at["water_rows"][keeper]), stage_hm3)
+        if not serves:
+            continue
+        for place, sign in ((h, 1.0), (below, -1.0)):
+            if place is None:
+                continue
+            for k, block in enumerate(draft.blocks):
+                volume = sign * hm3_per_m3s(block.hours)
+                lp.add(int(at["water_rows"][place]), int(at["turbined"][h, k]), volume)
+                lp.add(int(at["water_rows"][place]), int(at["spilled"][h, k]), volume)
+
+
+def _add_inflow(draft: Draft, h: int, row: int, stage_hm3: float) -> None:
+    """Let the inflow of hydro *h* come into the balance *row*."""
+    recursion = draft.recursion
+    draft.lp.move(row, stage_hm3 * float(recursion.constant_m3s[h, draft.t]))
+    for lag in range(1, recursion.lag.shape[2] + 1):
+        weight = float(recursion.lag[h, draft.t, lag - 1])
+        if weight != 0.0:
+            draft.lp.move_by_state(row, draft.states.position(h, lag), stage_hm3 * weight)
+    draft.lp.move_by_noise(row, h, stage_hm3 * float(recursion.noise_scale_m3s[h, draft.t]))
+
+
+Carried = tuple[list[float], list[tuple[int, int, float]], list[tuple[int, int, float]]]
+
+
+def carried_inflows(draft: Draft) -> Carried:
+    """Inflow lags after the stage: lag 1 is this stage's inflow, lag l was lag l - 1 before.
+
+    Constant, by incoming state and by noise.
+    """
+    recursion, states, t = draft.recursion, draft.states, draft.t
+    constant: list[float] = []
+    by_state: list[tuple[int, int, float]] = []
+    by_noise: list[tuple[int, int, float]] = []
+    for position, (h, lag) in enumerate(states.lags):
+        if lag > 1:
+            constant.append(0.0)
+            by_state.append((position, states.position(h, lag - 1), 1.0))
+            continue
+        constant.append(float(recursion.constant_m3s[h, t]))
+        by_noise.append((position, h, float(recursion.noise_scale_m3s[h, t])))
+        for past in range(1, recursion.lag.shape[2] + 1):
+            weight = float(recursion.lag[h, t, past - 1])
+            if weight != 0.0:
+                by_state.append((position, states.position(h, past), weight))
+    return constant, by_state, by_noise
