@@ -10,7 +10,9 @@ import pytest
 
 from pycobre.case.limits import CHANGE_TABLES, ChangeTable, Changing
 
-ENTITY = {"thermals": 4, "hydros": 3, "lines": 1, "buses": 1}
+SOURCE = {"id": 2, "name": "Wind", "operational_start_date": "1990-01-01", "bus_id": 1,
+          "max_generation_mw": 60.0}  # fmt: skip
+ENTITY = {"thermals": 4, "hydros": 3, "lines": 1, "buses": 1, "sources": 2}
 COLUMNS = [
     pytest.param(table, column, id=f"{table.name}-{column.column}")
     for table in CHANGE_TABLES
@@ -29,6 +31,8 @@ def test_a_column_reaches_its_attributes_in_its_stage_alone(
     directory: Any, reload: Callable[..., Any], table: ChangeTable, column: Changing
 ) -> None:
     value = 200.0 if column.attributes == ("storage_max_hm3",) else 40.0
+    if table.kind == "sources":
+        directory.documents["system/non_controllable_sources.json"] = {"non_controllable_sources": [SOURCE]}
     write(directory, table, [{table.key: ENTITY[table.kind], "stage_id": 1, column.column: value}])
     case, problems = reload()
     assert case is not None, problems

@@ -21,6 +21,7 @@ LOADED = (
     "cobre-0.18/d09-multi-deficit",
     "cobre-0.18/d10-inflow-nonnegativity",
     "cobre-0.18/d14-block-factors",
+    "cobre-0.18/d15-non-controllable-source",
     "cobre-0.18/d21-min-outflow-regression",
     "cobre-0.18/d23-bidirectional-withdrawal",
     "cobre-0.18/d24-productivity-override",
@@ -29,7 +30,6 @@ LOADED = (
 )
 GEOMETRY, HISTORY = "system/hydro_geometry.parquet", "scenarios/inflow_history.parquet"
 EXTERNAL = "scenarios/external_inflow_scenarios.parquet"
-SOURCES, SOURCE_STATS = "system/non_controllable_sources.json", "scenarios/non_controllable_stats.parquet"
 GENERIC = "constraints/generic_constraints.json"
 GENERIC_BOUNDS = "constraints/generic_constraint_bounds.parquet"
 METHOD = "modeling.inflow_non_negativity.method"
@@ -49,7 +49,6 @@ REFUSED: dict[str, set[tuple[str, str | None]]] = {
         ("config.json", "exports.stochastic"),
     },
     "cobre-0.18/d13-generic-constraint": {(GENERIC, None), (GENERIC_BOUNDS, None)},
-    "cobre-0.18/d15-non-controllable-source": {(SOURCES, None), (SOURCE_STATS, None)},
     "cobre-0.18/d19-multi-hydro-par": {
         ("config.json", METHOD),
         ("scenarios/inflow_seasonal_stats.parquet", "stage_id"),

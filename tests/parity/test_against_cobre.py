@@ -17,6 +17,7 @@ ANALYTIC = {
     "d05-fpha-constant-head": (23635000.0 / 9.0, 1e-4),
     "d09-multi-deficit": (80738000.0, 1e-6),
     "d14-block-factors": (176900.0, 1e-4),
+    "d15-non-controllable-source": (437927.0, 1e-2),
     "d21-min-outflow-regression": (285716111.1111, 1e-2),  # recorded
     "d23-bidirectional-withdrawal": (8795111.1111, 1e-3),  # recorded
     "d24-productivity-override": (23945000.0 / 9.0, 1e-4),

@@ -33,6 +33,8 @@ from pycobre.system import (
     InflowStatistics,
     Line,
     LoadStatistics,
+    Source,
+    SourceStatistics,
     Stage,
     System,
     Thermal,
@@ -101,11 +103,16 @@ def tiny_system() -> System:
                 storage_max_hm3=90.0,
                 turbined_min_m3s=45.0,
                 turbined_max_m3s=60.0,
+                withdrawal_m3s=3.0,
             ),
         ),
         inflow=statistics,
         load=demand,
-        correlation=uncorrelated(3, 3),
+        correlation=uncorrelated(4, 3),
+        sources=(Source(6, "wind", 4, 9.0, True, 0.2), Source(8, "sun", 1, 4.0, False, 0.0)),
+        availability=SourceStatistics(
+            np.array([[0.5] * 3, [0.25] * 3]), np.array([[0.4] * 3, [0.0] * 3]), np.ones((2, 3, 2)), (0,)
+        ),
     )
 
 
@@ -128,7 +135,10 @@ def study() -> Study:
     recursion = inflow_recursion(system.inflow, system.stages)
     models = build_stages(system, recursion)
     graph = PolicyGraph.line(
-        [Node(m.template, o) for m, o in zip(models, sample_openings(system, 3), strict=True)],
+        [
+            Node(model.template, system.within_reach(t, noise))
+            for t, (model, noise) in enumerate(zip(models, sample_openings(system, 3), strict=True))
+        ],
         StateLayout.of(recursion).initial(system),
         [stage.discount_factor for stage in system.stages[:-1]],
     )

@@ -33,6 +33,7 @@ def test_power_balances_at_every_bus(frames):
     parts = [
         by_bus("hydros", "hydro_id", "hydro", "generation_mw"),
         by_bus("thermals", "thermal_id", "thermal", "generation_mw"),
+        by_bus("sources", "source_id", "source", "generation_mw"),
         by_bus("exchanges", "line_id", "line", "to_source"),
         by_bus("exchanges", "line_id", "line", "to_target", "target_bus_id"),
         buses.deficit_mw,
@@ -53,7 +54,8 @@ def test_water_balances_in_every_reservoir(frames):
     arriving["hydro_id"] = arriving.hydro_id.map(below)
     arriving = arriving.dropna().groupby(at).outflow_hm3.sum()
     reservoirs = frames["reservoirs"].join(hours.groupby("stage_id").sum(), on="stage_id").set_index(at)
-    inflow = (reservoirs.inflow_m3s + reservoirs.bought_inflow_m3s) * reservoirs.hours * 3600 / 1e6
+    inflow = reservoirs.inflow_m3s + reservoirs.bought_inflow_m3s - reservoirs.withdrawn_m3s
+    inflow *= reservoirs.hours * 3600 / 1e6
     gained = inflow + arriving.reindex(reservoirs.index, fill_value=0.0) - released
     np.testing.assert_allclose(
         reservoirs.storage_final_hm3, reservoirs.storage_initial_hm3 + gained, atol=1e-6

@@ -13,6 +13,7 @@ from pycobre.case.files import CaseFiles
 from pycobre.case.lags import Lags
 from pycobre.case.penalties import HydroPenaltyDefaults, SegmentRecord
 from pycobre.case.service import service_of
+from pycobre.case.sources import build_source_statistics, build_sources
 from pycobre.case.statistics import bus_ids, hydro_ids, spread, study_stages
 from pycobre.case.tables import FloatArray
 from pycobre.system import (
@@ -59,6 +60,8 @@ def build_system(case: CaseFiles, resolved: Resolved) -> System:
         inflow=_build_inflow(case, resolved.lags),
         load=_build_load(case),
         correlation=resolved.correlation,
+        sources=build_sources(case),
+        availability=build_source_statistics(case),
         changes=resolved.changes,
     )
 

@@ -1,4 +1,4 @@
-"""``system/*.json``: buses, lines, thermal and hydro plants."""
+"""``system/*.json``: buses, lines and plants."""
 
 from __future__ import annotations
 
@@ -204,6 +204,15 @@ class HydroRecord(MayRetire):
     specific_productivity_mw_per_m3s_per_m: Productivity | None = None
 
 
+class SourceRecord(MayRetire):
+    """A non-controllable source."""
+
+    bus_id: Id
+    max_generation_mw: Megawatts
+    allow_curtailment: bool = True
+    curtailment_cost: CostPerMwh | None = None
+
+
 class BusesFile(Document):
     """``system/buses.json``."""
 
@@ -226,3 +235,9 @@ class HydrosFile(Document):
     """``system/hydros.json``."""
 
     hydros: list[HydroRecord]
+
+
+class SourcesFile(Document):
+    """``system/non_controllable_sources.json``."""
+
+    non_controllable_sources: list[SourceRecord]

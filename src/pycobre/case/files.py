@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pycobre.case.config import Config
-from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
+from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, SourcesFile, ThermalsFile
 from pycobre.case.initial import InitialFile
 from pycobre.case.penalties import PenaltiesFile
 from pycobre.case.production import ProductionFile
-from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile
+from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile, SourceFactorsFile
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import Table
 
@@ -34,12 +34,17 @@ CORRELATION = "scenarios/correlation.json"
 NOISE_OPENINGS = "scenarios/noise_openings.parquet"
 THERMAL_BOUNDS = "constraints/thermal_bounds.parquet"
 HYDRO_BOUNDS = "constraints/hydro_bounds.parquet"
+SOURCES = "system/non_controllable_sources.json"
+SOURCE_STATS = "scenarios/non_controllable_stats.parquet"
+SOURCE_FACTORS = "scenarios/non_controllable_factors.json"
+SOURCE_BOUNDS = "constraints/ncs_bounds.parquet"
+SOURCE_PENALTIES = "constraints/penalty_overrides_ncs.parquet"
 LINE_BOUNDS = "constraints/line_bounds.parquet"
 BUS_PENALTIES = "constraints/penalty_overrides_bus.parquet"
 LINE_PENALTIES = "constraints/penalty_overrides_line.parquet"
 HYDRO_PENALTIES = "constraints/penalty_overrides_hydro.parquet"
 
-ENTITY_FILES = {"buses": BUSES, "lines": LINES, "thermals": THERMALS, "hydros": HYDROS}
+ENTITY_FILES = {"buses": BUSES, "lines": LINES, "thermals": THERMALS, "hydros": HYDROS, "sources": SOURCES}
 """Files that describe the entities, by their kind."""
 
 FOLDERS = ("system", "scenarios", "constraints")
@@ -68,6 +73,11 @@ class CaseFiles:
     load_stats: Table | None = None
     noise_openings: Table | None = None
     thermal_bounds: Table | None = None
+    sources: SourcesFile | None = None
+    source_stats: Table | None = None
+    source_factors: SourceFactorsFile | None = None
+    source_bounds: Table | None = None
+    source_penalties: Table | None = None
     hydro_bounds: Table | None = None
     line_bounds: Table | None = None
     bus_penalties: Table | None = None

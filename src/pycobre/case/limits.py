@@ -131,6 +131,22 @@ CHANGE_TABLES: tuple[ChangeTable, ...] = (
         (Changing("direct_mw", ("direct_max_mw",)), Changing("reverse_mw", ("reverse_max_mw",))),
     ),
     ChangeTable(
+        "source_bounds",
+        files.SOURCE_BOUNDS,
+        "sources",
+        "source",
+        "ncs_id",
+        (Changing("available_generation_mw", ("generation_max_mw",)),),
+    ),
+    ChangeTable(
+        "source_penalties",
+        files.SOURCE_PENALTIES,
+        "sources",
+        "source",
+        "ncs_id",
+        (_whole_stage("curtailment_cost", "curtailment_cost_per_mwh"),),
+    ),
+    ChangeTable(
         "bus_penalties",
         files.BUS_PENALTIES,
         "buses",

@@ -15,7 +15,7 @@ from pycobre.case.changes import resolve_changes
 from pycobre.case.config import Config
 from pycobre.case.dimensions import check_dimensions
 from pycobre.case.documents import UNREADABLE, parse_document, read_json
-from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
+from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, SourcesFile, ThermalsFile
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
 from pycobre.case.initial import InitialFile
@@ -31,8 +31,9 @@ from pycobre.case.production import ProductionFile
 from pycobre.case.record import Document
 from pycobre.case.references import check_references
 from pycobre.case.refusals import refuse_lags, refuse_unsupported
-from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile
+from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile, SourceFactorsFile
 from pycobre.case.service import check_service
+from pycobre.case.sources import check_sources
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
 from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
@@ -51,6 +52,8 @@ DOCUMENTS: tuple[tuple[str, str, type[Document], bool], ...] = (
     ("hydros", files.HYDROS, HydrosFile, True),
     ("production", files.PRODUCTION, ProductionFile, False),
     ("load_factors", files.LOAD_FACTORS, LoadFactorsFile, False),
+    ("sources", files.SOURCES, SourcesFile, False),
+    ("source_factors", files.SOURCE_FACTORS, SourceFactorsFile, False),
     ("correlation", files.CORRELATION, CorrelationFile, False),
 )
 TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
@@ -60,6 +63,7 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("inflow_ar", files.INFLOW_AR, tables.INFLOW_AR),
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
+    ("source_stats", files.SOURCE_STATS, tables.SOURCE_STATS),
     *((table.name, table.file, table.spec) for table in CHANGE_TABLES),
 )
 
@@ -140,6 +144,7 @@ def check_case(
     check_calendar(files_read, findings)
     check_physics(files_read, findings)
     check_service(files_read, findings)
+    check_sources(files_read, findings)
     changes = resolve_changes(files_read, findings)
     production = resolve_production(files_read, findings)
     lags = resolve_lags(files_read, findings)

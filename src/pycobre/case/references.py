@@ -12,8 +12,9 @@ from pycobre.case.entities import Entity
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity, plural
 from pycobre.case.limits import CHANGE_TABLES
+from pycobre.case.sources import source_ids
 from pycobre.case.statistics import study_stages
-from pycobre.case.tables import NULL_ID, Table
+from pycobre.case.tables import KEY_WORDS, NULL_ID, Table
 
 REFERENCE = "reference"
 
@@ -54,6 +55,10 @@ def _check_unique(case: CaseFiles, findings: Findings) -> None:
         if case.stages.season_definitions:
             seasons = case.stages.season_definitions.seasons
             groups.append(("season", files.STAGES, [season.id for season in seasons]))
+    if case.sources:
+        groups.append(
+            ("source", files.SOURCES, [source.id for source in case.sources.non_controllable_sources])
+        )
     if case.production:
         models = case.production.production_models
         groups.append(("hydro", files.PRODUCTION, [model.hydro_id for model in models]))
@@ -103,6 +108,9 @@ def _check_entities(case: CaseFiles, findings: Findings) -> None:
         for thermal in case.thermals.thermals if case.thermals else []:
             entity = name_entity("thermal", thermal.id, thermal.name)
             check(files.THERMALS, entity, "bus_id", "bus", thermal.bus_id, buses)
+        for source in case.sources.non_controllable_sources if case.sources else []:
+            entity = name_entity("source", source.id, source.name)
+            check(files.SOURCES, entity, "bus_id", "bus", source.bus_id, buses)
         for hydro in case.hydros.hydros if case.hydros else []:
             entity = name_entity("hydro", hydro.id, hydro.name)
             for position, group in enumerate(hydro.unit_groups):
@@ -145,13 +153,18 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
         "lines": _ids(case.lines.lines) if case.lines else None,
         "thermals": _ids(case.thermals.thermals) if case.thermals else None,
         "hydros": hydros,
+        "sources": set(source_ids(case)) if files.SOURCES not in case.broken else None,
     }
     # Negative stage ids are periods before the study: inflow statistics may have them.
     checks: list[tuple[Table | None, str, str, set[int] | None, bool]] = [
         (case.inflow_stats, files.INFLOW_STATS, "hydro", hydros, True),
         (case.inflow_ar, files.INFLOW_AR, "hydro", hydros, True),
         (case.load_stats, files.LOAD_STATS, "bus", buses, False),
-        *((getattr(case, of.name), of.file, of.noun, entities[of.kind], False) for of in CHANGE_TABLES),
+        (case.source_stats, files.SOURCE_STATS, "ncs", entities["sources"], False),
+        *(
+            (getattr(case, of.name), of.file, of.key.removesuffix("_id"), entities[of.kind], False)
+            for of in CHANGE_TABLES
+        ),
         (case.planes, files.PLANES, "hydro", hydros, False),
         (case.energy, files.ENERGY, "hydro", hydros, False),
         (case.noise_openings, files.NOISE_OPENINGS, "", None, False),
@@ -160,15 +173,16 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
         if table is None:
             continue
         if known is not None:
+            noun = KEY_WORDS[f"{kind}_id"]
             lost = sorted(set(np.unique(table.ints[f"{kind}_id"]).tolist()) - known)
             for id in lost[:10]:
                 findings.add(
                     REFERENCE,
                     file,
                     "does not exist, but has rows here",
-                    entity=name_entity(kind, id),
+                    entity=name_entity(noun, id),
                     field=f"{kind}_id",
-                    hint=_known(kind, known),
+                    hint=_known(noun, known),
                 )
             if len(lost) > 10:
                 findings.add(

@@ -86,6 +86,7 @@ def may_retire(case: CaseFiles) -> list[tuple[str, str, list[MayRetire]]]:
         ("line", files.LINES, list(case.lines.lines) if case.lines else []),
         ("thermal", files.THERMALS, list(case.thermals.thermals) if case.thermals else []),
         ("hydro", files.HYDROS, list(case.hydros.hydros) if case.hydros else []),
+        ("source", files.SOURCES, list(case.sources.non_controllable_sources) if case.sources else []),
     ]
     return groups
 

@@ -30,6 +30,7 @@ KEY_WORDS = {
     "hydro_id": "hydro",
     "bus_id": "bus",
     "line_id": "line",
+    "ncs_id": "source",
     "block_id": "block",
     "thermal_id": "thermal",
     "stage_id": "stage",
@@ -93,6 +94,15 @@ NOISE_OPENINGS = TableSpec(
         Column("value", "double"),
     ),
     ("stage_id", "opening_index", "entity_index"),
+)
+SOURCE_STATS = TableSpec(
+    (
+        Column("ncs_id", "int32"),
+        Column("stage_id", "int32"),
+        Column("mean", "double", minimum=0, maximum=1),
+        Column("std", "double", minimum=0),
+    ),
+    ("ncs_id", "stage_id"),
 )
 PLANES = TableSpec(
     (

@@ -147,7 +147,6 @@ FILES: Mapping[str, Refusal] = {
     file: Refusal(reason, "remove the file, or take out what it lists")
     for file, reason in {
         "post_study_stages.json": "deliveries after the study are not modelled for now",
-        "system/non_controllable_sources.json": "non-controllable sources are not modelled for now",
         "system/pumping_stations.json": "pumping stations are not modelled for now",
         "system/energy_contracts.json": "energy contracts are not modelled for now",
         "system/hydro_geometry.parquet": "reservoir geometry only matters for evaporation and computed"
@@ -156,8 +155,6 @@ FILES: Mapping[str, Refusal] = {
         " which are not modelled for now",
         "scenarios/inflow_history.parquet": "inflow models can't be estimated from history for now",
         "scenarios/inflow_annual_component.parquet": "PAR-A models are not sampled for now",
-        "scenarios/non_controllable_stats.parquet": "non-controllable sources are not modelled for now",
-        "scenarios/non_controllable_factors.json": "non-controllable sources are not modelled for now",
         "scenarios/external_inflow_scenarios.parquet": "external scenarios can't be read for now",
         "scenarios/external_load_scenarios.parquet": "external scenarios can't be read for now",
         "scenarios/external_ncs_scenarios.parquet": "external scenarios can't be read for now",
@@ -165,11 +162,9 @@ FILES: Mapping[str, Refusal] = {
         " for now",
         "constraints/pumping_bounds.parquet": "pumping stations are not modelled for now",
         "constraints/contract_bounds.parquet": "energy contracts are not modelled for now",
-        "constraints/ncs_bounds.parquet": "non-controllable sources are not modelled for now",
         "constraints/generic_constraints.json": "generic constraints are not modelled for now",
         "constraints/generic_constraint_bounds.parquet": "generic constraints are not modelled for now",
         "constraints/generic_parameters.json": "generic constraints are not modelled for now",
-        "constraints/penalty_overrides_ncs.parquet": "non-controllable sources are not modelled for now",
     }.items()
 }
 

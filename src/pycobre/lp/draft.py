@@ -51,6 +51,7 @@ class Draft:
         self.at |= {name: _absent(lines, blocks) for name in ("direct", "reverse")}
         self.at |= {name: _absent(buses, blocks) for name in ("excess", "balance_rows")}
         self.at["thermal"] = _absent(len(system.thermals), blocks)
+        self.at["source"] = _absent(len(system.sources), blocks)
         self.at["deficit"] = _absent(buses, blocks, segments)
 
     def balance(self, bus_id: int, k: int) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pycobre.lp.draft import Draft
 from pycobre.lp.layout import Layout
-from pycobre.lp.network import add_buses, add_lines, add_thermals
+from pycobre.lp.network import add_buses, add_lines, add_sources, add_thermals
 from pycobre.lp.plants import add_plants
 from pycobre.lp.state import StateLayout
 from pycobre.lp.template import StageTemplate
@@ -37,6 +37,7 @@ def build_stages(system: System, recursion: InflowRecursion) -> tuple[StageModel
 def _build(draft: Draft) -> StageModel:
     add_buses(draft)
     add_thermals(draft)
+    add_sources(draft)
     add_lines(draft)
     add_reservoirs(draft)
     add_plants(draft)

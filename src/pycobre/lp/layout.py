@@ -1,8 +1,8 @@
 """Where the parts of a hydrothermal stage problem stand among its columns and rows.
 
-H hydros, J thermals, B buses, L lines, K blocks, S deficit segments (the most of any bus). A position of
--1 says that there is no such column or row, because it could not matter: a plant without capacity, a
-limit that asks for nothing.
+H hydros, J thermals, S sources, B buses, L lines, K blocks, D deficit segments (the most of any bus). A
+position of -1 says that there is no such column or row, because it could not matter: a plant without
+capacity, a limit that asks for nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Layout:
         generation column.
     thermal : (J, K)
         MW.
-    deficit : (B, K, S)
+    source : (S, K)
+        Of sources that may be curtailed, MW.
+    deficit : (B, K, D)
     excess : (B, K)
         MW.
     direct, reverse : (L, K)
@@ -59,6 +61,7 @@ class Layout:
     turbined_below: IntArray
     generation_below: IntArray
     thermal: IntArray
+    source: IntArray
     deficit: IntArray
     excess: IntArray
     direct: IntArray

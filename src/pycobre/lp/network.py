@@ -10,6 +10,8 @@ in currency: MW · hours · cost per MWh.
 
 from __future__ import annotations
 
+import math
+
 from pycobre.lp.draft import Draft
 
 
@@ -53,6 +55,34 @@ def add_thermals(draft: Draft) -> None:
             )
             draft.at["thermal"][j, k] = column
             draft.lp.add(draft.balance(thermal.bus_id, k), column, 1.0)
+
+
+def add_sources(draft: Draft) -> None:
+    """Generation of non-controllable sources; of one that must run, less demand."""
+    system, lp, statistics, t = draft.system, draft.lp, draft.system.availability, draft.t
+    for k, block in enumerate(draft.blocks):
+        for i, source in enumerate(system.sources_in(draft.stage, block)):
+            capacity = source.generation_max_mw * float(statistics.block_factor[i, t, k])
+            mean, std = capacity * float(statistics.mean[i, t]), capacity * float(statistics.std[i, t])
+            noise = system.first_source_noise + statistics.drawn.index(i) if std > 0.0 else -1
+            balance = draft.balance(source.bus_id, k)
+            if not source.may_be_curtailed:
+                lp.move(balance, -mean)
+                if std > 0.0:
+                    lp.move_by_noise(balance, noise, -std)
+                continue
+            label = f"[source {source.id}, block {block.id}]"
+            column = lp.column(
+                f"generation_mw{label}",
+                cost=-source.curtailment_cost_per_mwh * block.hours,
+                upper=capacity if std > 0.0 else mean,
+            )
+            draft.at["source"][i, k] = column
+            lp.add(balance, column, 1.0)
+            if std > 0.0:
+                row = lp.row(f"available_mw{label}", -math.inf, mean)
+                lp.add(row, column, 1.0)
+                lp.move_by_noise(row, noise, std)
 
 
 def add_lines(draft: Draft) -> None:

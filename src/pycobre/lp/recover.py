@@ -17,6 +17,7 @@ FloatArray = NDArray[np.float64]
 
 COST_TERMS = {
     "thermal": ("thermal",),
+    "source": ("source",),
     "deficit": ("deficit",),
     "excess": ("excess",),
     "exchange": ("direct", "reverse"),
@@ -49,6 +50,8 @@ class StageOperation:
         What flows past a plant that is out of service counts as spilled.
     outflow_below_m3s, outflow_above_m3s, turbined_below_m3s, generation_below_mw : (M, H, K)
     thermal_mw : (M, J, K)
+    available_mw, source_mw : (M, R, K)
+        What R non-controllable sources could make, and do.
     deficit_mw : (M, B, K, S)
     excess_mw, load_mw, price_per_mwh : (M, B, K)
         The price is what one more MWh of demand would cost.
@@ -75,6 +78,8 @@ class StageOperation:
     turbined_below_m3s: FloatArray
     generation_below_mw: FloatArray
     thermal_mw: FloatArray
+    available_mw: FloatArray
+    source_mw: FloatArray
     deficit_mw: FloatArray
     excess_mw: FloatArray
     load_mw: FloatArray
@@ -97,6 +102,7 @@ def recover(
     at, x = model.layout, dispatch.primal
     hours = np.array([block.hours for block in system.stages[t].blocks])
     turbined, inflow = take(x, at.turbined), _inflow(recursion, t, states, noises)
+    available = _available(system, t, noises)
     below, above = take(x, at.withdrawal_below), take(x, at.withdrawal_above)
     return StageOperation(
         storage_initial_hm3=states[:, : len(system.hydros)],
@@ -116,6 +122,8 @@ def recover(
         turbined_below_m3s=take(x, at.turbined_below),
         generation_below_mw=take(x, at.generation_below),
         thermal_mw=take(x, at.thermal),
+        available_mw=available,
+        source_mw=np.where(_curtailable(system), take(x, at.source), available),
         deficit_mw=take(x, at.deficit),
         excess_mw=take(x, at.excess),
         load_mw=_load(system, t, noises),
@@ -173,6 +181,23 @@ def _load(system: System, t: int, noises: FloatArray) -> FloatArray:
     for place, bus in enumerate(load.random_buses, start=len(system.hydros)):
         demand[:, bus] += load.std_mw[bus, t] * noises[:, place]
     return np.asarray(demand[:, :, None] * load.block_factor[None, :, t, :blocks])
+
+
+def _available(system: System, t: int, noises: FloatArray) -> FloatArray:
+    statistics, stage = system.availability, system.stages[t]
+    share = np.repeat(statistics.mean[None, :, t] if system.sources else np.zeros((1, 0)), len(noises), 0)
+    for place, source in enumerate(statistics.drawn, start=system.first_source_noise):
+        share[:, source] += statistics.std[source, t] * noises[:, place]
+    capacity = np.array(
+        [[s.generation_max_mw for s in system.sources_in(stage, block)] for block in stage.blocks]
+    ).T.reshape(len(system.sources), len(stage.blocks))
+    factor = statistics.block_factor[:, t, : len(stage.blocks)] if system.sources else capacity
+    return np.asarray(share[:, :, None] * (capacity * factor))
+
+
+def _curtailable(system: System) -> NDArray[np.bool_]:
+    flags = [source.may_be_curtailed for source in system.sources]
+    return np.array(flags, dtype=np.bool_).reshape(1, -1, 1)
 
 
 def _cost(model: StageModel, x: FloatArray, parts: tuple[str, ...]) -> FloatArray:

@@ -23,6 +23,12 @@ COST_COLUMNS = {term: f"{term}_cost" for term in COST_TERMS}
 """Term of a stage's cost to its column in ``costs``."""
 
 
+def _cost_meaning(term: str) -> str:
+    if term == "source":
+        return "Less than nothing: what sources save by generating, not discounted."
+    return f"Cost of {term.replace('_', ' ')}, not discounted."
+
+
 def _column(name: str, kind: pa.DataType, unit: str, description: str, *, nullable: bool = False) -> pa.Field:
     metadata = {b"unit": unit.encode(), b"description": description.encode()}
     return pa.field(name, kind, nullable=nullable, metadata=metadata)
@@ -48,6 +54,7 @@ _HYDRO = _id("hydro_id", "Hydro plant, by its id in the case.")
 _THERMAL = _id("thermal_id", "Thermal plant, by its id in the case.")
 _BUS = _id("bus_id", "Bus, by its id in the case.")
 _LINE = _id("line_id", "Line, by its id in the case.")
+_SOURCE = _id("source_id", "Non-controllable source, by its id in the case.")
 _NAME = _column("name", pa.string(), "1", "Name in the case.")
 
 
@@ -108,7 +115,10 @@ SYSTEM: dict[str, pa.Schema] = dict(
         ),
         _table(
             "entities",
-            [_column("kind", pa.string(), "1", "bus, line, thermal or hydro."), _id("id", "Id in the case.")],
+            [
+                _column("kind", pa.string(), "1", "bus, line, thermal, source or hydro."),
+                _id("id", "Id in the case."),
+            ],
             [
                 _NAME,
                 _column("bus_id", pa.int32(), "1", "Bus of a plant; source of a line.", nullable=True),
@@ -135,10 +145,7 @@ SIMULATION: dict[str, pa.Schema] = dict(
             "costs",
             [_SCENARIO, _STAGE],
             [
-                *(
-                    _number(column, CURRENCY, f"Cost of {term.replace('_', ' ')}, not discounted.")
-                    for term, column in COST_COLUMNS.items()
-                ),
+                *(_number(column, CURRENCY, _cost_meaning(term)) for term, column in COST_COLUMNS.items()),
                 _number("stage_cost", CURRENCY, "Cost of the stage, not discounted."),
                 _number("future_cost", CURRENCY, "What the policy expects of the stages after it."),
                 _number("discount_factor", "1", "Worth of a cost of this stage in the first."),
@@ -181,6 +188,15 @@ SIMULATION: dict[str, pa.Schema] = dict(
             [
                 _number("generation_mw", "MW", "Generation."),
                 _number("generation_cost", CURRENCY, "Its cost in the block, not discounted."),
+            ],
+        ),
+        _table(
+            "sources",
+            [_SCENARIO, _STAGE, _BLOCK, _SOURCE],
+            [
+                _number("available_mw", "MW", "What could be generated."),
+                _number("generation_mw", "MW", "Generation."),
+                _number("curtailed_mw", "MW", "What is available and not generated."),
             ],
         ),
         _table(

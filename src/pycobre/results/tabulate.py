@@ -88,6 +88,7 @@ def simulation_tables(system: System, operation: RoundOperation) -> dict[str, pa
         "reservoirs": _reservoirs(shape),
         "hydros": _hydros(shape),
         "thermals": _thermals(shape),
+        "sources": _sources(shape),
         "buses": _buses(shape),
         "exchanges": _exchanges(shape),
     }
@@ -128,6 +129,7 @@ def system_tables(system: System) -> dict[str, pa.Table]:
         for line in system.lines
     ]
     rows += [("thermal", plant.id, plant.name, plant.bus_id, None, None, None) for plant in system.thermals]
+    rows += [("source", plant.id, plant.name, plant.bus_id, None, None, None) for plant in system.sources]
     rows += [
         ("hydro", plant.id, plant.name, plant.bus_id, None, plant.downstream_id, None)
         for plant in system.hydros
@@ -236,6 +238,14 @@ def _thermals(shape: _Shape) -> pa.Table:
     columns = {"generation_mw": shape.per_block("thermal_mw"), "generation_cost": shape.flat(cost)}
     return table_of(
         "thermals", shape.block_index("thermal_id", [plant.id for plant in system.thermals]) | columns
+    )
+
+
+def _sources(shape: _Shape) -> pa.Table:
+    available, made = shape.per_block("available_mw"), shape.per_block("source_mw")
+    columns = {"available_mw": available, "generation_mw": made, "curtailed_mw": available - made}
+    return table_of(
+        "sources", shape.block_index("source_id", [source.id for source in shape.system.sources]) | columns
     )
 
 

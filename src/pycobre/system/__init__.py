@@ -14,6 +14,7 @@ from pycobre.system.entities import Line as Line
 from pycobre.system.entities import ProductionModel as ProductionModel
 from pycobre.system.entities import ProductionPlane as ProductionPlane
 from pycobre.system.entities import ProductionPlanes as ProductionPlanes
+from pycobre.system.entities import Source as Source
 from pycobre.system.entities import Thermal as Thermal
 from pycobre.system.network import System as System
 from pycobre.system.network import hm3_per_m3s as hm3_per_m3s
@@ -21,3 +22,4 @@ from pycobre.system.uncertainty import Correlation as Correlation
 from pycobre.system.uncertainty import InflowRecursion as InflowRecursion
 from pycobre.system.uncertainty import InflowStatistics as InflowStatistics
 from pycobre.system.uncertainty import LoadStatistics as LoadStatistics
+from pycobre.system.uncertainty import SourceStatistics as SourceStatistics

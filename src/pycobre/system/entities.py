@@ -1,4 +1,4 @@
-"""Buses, lines, thermal and hydro plants, as frozen records with units in the names."""
+"""Buses, lines and plants, as frozen records with units in the names."""
 
 from __future__ import annotations
 
@@ -63,6 +63,23 @@ class Thermal:
     generation_min_mw: float
     generation_max_mw: float
     cost_per_mwh: float
+    service: Service = ALWAYS
+
+
+@dataclass(frozen=True)
+class Source:
+    """A plant that makes what wind, sun or a river without reservoir allow; it can only be curtailed.
+
+    What it makes saves ``curtailment_cost_per_mwh``. One that may not be curtailed makes all that is
+    available and saves nothing by it.
+    """
+
+    id: int
+    name: str
+    bus_id: int
+    generation_max_mw: float
+    may_be_curtailed: bool
+    curtailment_cost_per_mwh: float
     service: Service = ALWAYS
 
 

@@ -6,12 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pycobre.system.calendar import Block, Stage
 from pycobre.system.changes import Changes, EntityT, changed
-from pycobre.system.entities import Bus, Hydro, Line, Thermal
-from pycobre.system.uncertainty import Correlation, InflowStatistics, LoadStatistics
+from pycobre.system.entities import Bus, Hydro, Line, Source, Thermal
+from pycobre.system.uncertainty import (
+    NO_SOURCES,
+    Correlation,
+    InflowStatistics,
+    LoadStatistics,
+    SourceStatistics,
+)
 
-CHANGING = ("buses", "lines", "thermals", "hydros")
+CHANGING = ("buses", "lines", "thermals", "hydros", "sources")
 """Kinds of entities that :attr:`System.changes` may speak of."""
 
 SECONDS_PER_HOUR = 3600.0
@@ -39,11 +48,14 @@ class System:
     inflow: InflowStatistics
     load: LoadStatistics
     correlation: Correlation
+    sources: tuple[Source, ...] = ()
+    availability: SourceStatistics = NO_SOURCES
+    """Of :attr:`sources`."""
     changes: Mapping[str, Changes] = field(default_factory=dict)
     """What differs in single stages and blocks, by kind of entity: the name of its attribute here."""
 
     def __post_init__(self) -> None:
-        for name in ("stages", "buses", "lines", "thermals", "hydros"):
+        for name in ("stages", "buses", "lines", "thermals", "hydros", "sources"):
             ids = [entity.id for entity in getattr(self, name)]
             if ids != sorted(set(ids)):
                 raise ValueError(f"{name} must be ascending by a unique id, got {ids}")
@@ -87,8 +99,24 @@ class System:
 
     @property
     def noise_dimension(self) -> int:
-        """Number of noise terms a stage: one a hydro, then one a bus of random demand."""
+        """Number of noise terms a stage: one a hydro, a bus of random demand, a source with statistics."""
+        return self.first_source_noise + len(self.availability.drawn)
+
+    @property
+    def first_source_noise(self) -> int:
+        """Position of the first source's noise term."""
         return len(self.hydros) + len(self.load.random_buses)
+
+    def within_reach(self, t: int, noise: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Noise (.., D) of stage position *t* with what no source can follow cut off.
+
+        Stage problems are linear in the noise, availability is not: noise must go through here before a
+        problem sees it.
+        """
+        first = self.first_source_noise
+        if not self.availability.drawn:
+            return noise
+        return np.concatenate([noise[..., :first], self.availability.clip(t, noise[..., first:])], axis=-1)
 
     def buses_in(self, stage: Stage) -> tuple[Bus, ...]:
         """Buses with the costs that hold in *stage*."""
@@ -108,6 +136,13 @@ class System:
             if plant.service.covers(stage)
             else replace(plant, generation_min_mw=0.0, generation_max_mw=0.0)
             for plant in self._in("thermals", self.thermals, stage, block)
+        )
+
+    def sources_in(self, stage: Stage, block: Block | None = None) -> tuple[Source, ...]:
+        """Sources with what holds in *stage*, or in a *block* of it; without capacity out of service."""
+        return tuple(
+            source if source.service.covers(stage) else replace(source, generation_max_mw=0.0)
+            for source in self._in("sources", self.sources, stage, block)
         )
 
     def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
