@@ -20,6 +20,7 @@ LOADED = (
     "cobre-0.18/d05-fpha-constant-head",
     "cobre-0.18/d09-multi-deficit",
     "cobre-0.18/d10-inflow-nonnegativity",
+    "cobre-0.18/d13-generic-constraint",
     "cobre-0.18/d14-block-factors",
     "cobre-0.18/d15-non-controllable-source",
     "cobre-0.18/d21-min-outflow-regression",
@@ -30,8 +31,6 @@ LOADED = (
 )
 GEOMETRY, HISTORY = "system/hydro_geometry.parquet", "scenarios/inflow_history.parquet"
 EXTERNAL = "scenarios/external_inflow_scenarios.parquet"
-GENERIC = "constraints/generic_constraints.json"
-GENERIC_BOUNDS = "constraints/generic_constraint_bounds.parquet"
 METHOD = "modeling.inflow_non_negativity.method"
 SCHEME = "training.scenario_source.inflow.scheme"
 REFUSED: dict[str, set[tuple[str, str | None]]] = {
@@ -48,7 +47,6 @@ REFUSED: dict[str, set[tuple[str, str | None]]] = {
         ("config.json", METHOD),
         ("config.json", "exports.stochastic"),
     },
-    "cobre-0.18/d13-generic-constraint": {(GENERIC, None), (GENERIC_BOUNDS, None)},
     "cobre-0.18/d19-multi-hydro-par": {
         ("config.json", METHOD),
         ("scenarios/inflow_seasonal_stats.parquet", "stage_id"),

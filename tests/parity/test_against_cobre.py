@@ -16,6 +16,7 @@ ANALYTIC = {
     "d04-transmission": (5263443883.0 / 657.0, 1e-4),
     "d05-fpha-constant-head": (23635000.0 / 9.0, 1e-4),
     "d09-multi-deficit": (80738000.0, 1e-6),
+    "d13-generic-constraint": (15330000.0, 1e-2),
     "d14-block-factors": (176900.0, 1e-4),
     "d15-non-controllable-source": (437927.0, 1e-2),
     "d21-min-outflow-regression": (285716111.1111, 1e-2),  # recorded

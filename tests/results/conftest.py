@@ -26,7 +26,10 @@ from pycobre.system import (
     Block,
     Bus,
     ConstantProductivity,
+    ConstraintRow,
+    ConstraintTerm,
     DeficitSegment,
+    GenericConstraint,
     Hydro,
     HydroPenalties,
     InflowRecursion,
@@ -109,6 +112,24 @@ def tiny_system() -> System:
         inflow=statistics,
         load=demand,
         correlation=uncorrelated(4, 3),
+        constraints=(
+            GenericConstraint(
+                11,
+                "gas and oil",
+                30.0,
+                {
+                    (10, None): ConstraintRow(
+                        -math.inf,
+                        30.0,
+                        (
+                            ConstraintTerm(1.0, "thermal_generation", 2),
+                            ConstraintTerm(0.5, "thermal_generation", 5),
+                        ),
+                    ),
+                    (11, None): ConstraintRow(70.0, math.inf, (ConstraintTerm(1.0, "hydro_storage", 9),)),
+                },
+            ),
+        ),
         sources=(Source(6, "wind", 4, 9.0, True, 0.2), Source(8, "sun", 1, 4.0, False, 0.0)),
         availability=SourceStatistics(
             np.array([[0.5] * 3, [0.25] * 3]), np.array([[0.4] * 3, [0.0] * 3]), np.ones((2, 3, 2)), (0,)

@@ -22,6 +22,7 @@ from pycobre.system import (
     Changes,
     Correlation,
     DeficitSegment,
+    GenericConstraint,
     Hydro,
     HydroPenalties,
     InflowStatistics,
@@ -46,6 +47,7 @@ class Resolved:
     production: dict[int, tuple[ProductionModel, ...]]
     correlation: Correlation
     changes: dict[str, Changes]
+    constraints: tuple[GenericConstraint, ...]
 
 
 def build_system(case: CaseFiles, resolved: Resolved) -> System:
@@ -62,6 +64,7 @@ def build_system(case: CaseFiles, resolved: Resolved) -> System:
         correlation=resolved.correlation,
         sources=build_sources(case),
         availability=build_source_statistics(case),
+        constraints=resolved.constraints,
         changes=resolved.changes,
     )
 

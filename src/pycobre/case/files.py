@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pycobre.case.config import Config
 from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, SourcesFile, ThermalsFile
+from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.initial import InitialFile
 from pycobre.case.penalties import PenaltiesFile
 from pycobre.case.production import ProductionFile
@@ -39,6 +40,9 @@ SOURCE_STATS = "scenarios/non_controllable_stats.parquet"
 SOURCE_FACTORS = "scenarios/non_controllable_factors.json"
 SOURCE_BOUNDS = "constraints/ncs_bounds.parquet"
 SOURCE_PENALTIES = "constraints/penalty_overrides_ncs.parquet"
+CONSTRAINTS = "constraints/generic_constraints.json"
+CONSTRAINT_BOUNDS = "constraints/generic_constraint_bounds.parquet"
+PARAMETERS = "constraints/generic_parameters.json"
 LINE_BOUNDS = "constraints/line_bounds.parquet"
 BUS_PENALTIES = "constraints/penalty_overrides_bus.parquet"
 LINE_PENALTIES = "constraints/penalty_overrides_line.parquet"
@@ -78,6 +82,9 @@ class CaseFiles:
     source_factors: SourceFactorsFile | None = None
     source_bounds: Table | None = None
     source_penalties: Table | None = None
+    constraints: ConstraintsFile | None = None
+    parameters: ParametersFile | None = None
+    constraint_bounds: Table | None = None
     hydro_bounds: Table | None = None
     line_bounds: Table | None = None
     bus_penalties: Table | None = None

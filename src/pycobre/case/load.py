@@ -13,11 +13,13 @@ from pycobre.case.build import Resolved, build_system
 from pycobre.case.calendar import check_calendar
 from pycobre.case.changes import resolve_changes
 from pycobre.case.config import Config
+from pycobre.case.constraints import resolve_constraints
 from pycobre.case.dimensions import check_dimensions
 from pycobre.case.documents import UNREADABLE, parse_document, read_json
 from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, SourcesFile, ThermalsFile
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
+from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
 from pycobre.case.limits import CHANGE_TABLES
@@ -54,6 +56,8 @@ DOCUMENTS: tuple[tuple[str, str, type[Document], bool], ...] = (
     ("load_factors", files.LOAD_FACTORS, LoadFactorsFile, False),
     ("sources", files.SOURCES, SourcesFile, False),
     ("source_factors", files.SOURCE_FACTORS, SourceFactorsFile, False),
+    ("constraints", files.CONSTRAINTS, ConstraintsFile, False),
+    ("parameters", files.PARAMETERS, ParametersFile, False),
     ("correlation", files.CORRELATION, CorrelationFile, False),
 )
 TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
@@ -64,6 +68,7 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
     ("source_stats", files.SOURCE_STATS, tables.SOURCE_STATS),
+    ("constraint_bounds", files.CONSTRAINT_BOUNDS, tables.CONSTRAINT_BOUNDS),
     *((table.name, table.file, table.spec) for table in CHANGE_TABLES),
 )
 
@@ -147,6 +152,7 @@ def check_case(
     check_sources(files_read, findings)
     changes = resolve_changes(files_read, findings)
     production = resolve_production(files_read, findings)
+    constraints = resolve_constraints(files_read, production, findings)
     lags = resolve_lags(files_read, findings)
     correlation = resolve_correlation(files_read, findings)
     openings = resolve_openings(files_read, findings)
@@ -156,7 +162,7 @@ def check_case(
     assert files_read.config is not None
     case = Case(
         path=root,
-        system=build_system(files_read, Resolved(lags, production, correlation, changes)),
+        system=build_system(files_read, Resolved(lags, production, correlation, changes, constraints)),
         options=read_options(files_read.config),
         openings=openings,
         warnings=findings.warnings,

@@ -32,7 +32,7 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
     written = case.production.production_models if case.production else []
     models = {model.hydro_id: model for model in written}
     planes = None if files.PLANES in case.broken else _read_planes(case.planes)
-    energy = None if files.ENERGY in case.broken else _read_energy(case.energy)
+    energy = None if files.ENERGY in case.broken else read_energy(case.energy)
     result: dict[int, tuple[ProductionModel, ...]] = {}
     users: dict[str, set[int]] = {"planes": set(), "energy": set(), "fpha": set()}
     for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id):
@@ -291,7 +291,8 @@ def _read_planes(table: Table | None) -> dict[tuple[int, int], ProductionPlanes]
     return {key: ProductionPlanes(tuple(planes)) for key, planes in grouped.items()}
 
 
-def _read_energy(table: Table | None) -> dict[tuple[int, int], float]:
+def read_energy(table: Table | None) -> dict[tuple[int, int], float]:
+    """Productivities by hydro and stage id; :data:`NULL_ID` stands for every stage."""
     if table is None:
         return {}
     values = table.floats[PRODUCTIVITY]

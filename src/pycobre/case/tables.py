@@ -30,6 +30,7 @@ KEY_WORDS = {
     "hydro_id": "hydro",
     "bus_id": "bus",
     "line_id": "line",
+    "constraint_id": "constraint",
     "ncs_id": "source",
     "block_id": "block",
     "thermal_id": "thermal",
@@ -103,6 +104,16 @@ SOURCE_STATS = TableSpec(
         Column("std", "double", minimum=0),
     ),
     ("ncs_id", "stage_id"),
+)
+CONSTRAINT_BOUNDS = TableSpec(
+    (
+        _id("constraint_id"),
+        _id("stage_id"),
+        Column("block_id", "int32", optional=True, nullable=True),
+        Column("bound_lower", "double", optional=True, nullable=True),
+        Column("bound_upper", "double", optional=True, nullable=True),
+    ),
+    ("constraint_id", "stage_id", "block_id"),
 )
 PLANES = TableSpec(
     (

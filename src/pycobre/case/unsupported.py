@@ -162,9 +162,6 @@ FILES: Mapping[str, Refusal] = {
         " for now",
         "constraints/pumping_bounds.parquet": "pumping stations are not modelled for now",
         "constraints/contract_bounds.parquet": "energy contracts are not modelled for now",
-        "constraints/generic_constraints.json": "generic constraints are not modelled for now",
-        "constraints/generic_constraint_bounds.parquet": "generic constraints are not modelled for now",
-        "constraints/generic_parameters.json": "generic constraints are not modelled for now",
     }.items()
 }
 

@@ -52,6 +52,9 @@ class Draft:
         self.at |= {name: _absent(buses, blocks) for name in ("excess", "balance_rows")}
         self.at["thermal"] = _absent(len(system.thermals), blocks)
         self.at["source"] = _absent(len(system.sources), blocks)
+        self.at |= {
+            name: _absent(len(system.constraints), blocks) for name in ("generic_below", "generic_above")
+        }
         self.at["deficit"] = _absent(buses, blocks, segments)
 
     def balance(self, bus_id: int, k: int) -> int:

@@ -1,9 +1,10 @@
 """The stage problem of a hydrothermal system, folded to what is decided.
 
 Every subject adds its own columns and rows: :mod:`~pycobre.lp.network` the power balances,
-:mod:`~pycobre.lp.water` the reservoirs, :mod:`~pycobre.lp.plants` the hydro plants between the two. What
-is a definition and not a decision (generation of constant productivity ρ, outflow q + s, the inflow of a
-block) is no column; see :mod:`pycobre.lp.recover` for its value.
+:mod:`~pycobre.lp.water` the reservoirs, :mod:`~pycobre.lp.plants` the hydro plants between the two,
+:mod:`~pycobre.lp.generic` the constraints of the study. What is a definition and not a decision
+(generation of constant productivity ρ, outflow q + s, the inflow of a block) is no column; see
+:mod:`pycobre.lp.recover` for its value.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pycobre.lp.draft import Draft
+from pycobre.lp.generic import add_constraints
 from pycobre.lp.layout import Layout
 from pycobre.lp.network import add_buses, add_lines, add_sources, add_thermals
 from pycobre.lp.plants import add_plants
@@ -42,6 +44,7 @@ def _build(draft: Draft) -> StageModel:
     add_reservoirs(draft)
     add_plants(draft)
     add_water_balances(draft)
+    add_constraints(draft)
     constant, by_state, by_noise = carried_inflows(draft)
     template = draft.lp.template(
         states_in=draft.states.size,

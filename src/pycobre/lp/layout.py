@@ -40,6 +40,9 @@ class Layout:
     deficit : (B, K, D)
     excess : (B, K)
         MW.
+    generic_below, generic_above : (G, K)
+        What is missing to a bound of G generic constraints, in their units. A row that holds for the stage
+        as a whole has the same column in every block.
     direct, reverse : (L, K)
         Sent from source to target, and back, MW.
     water_rows : (H,)
@@ -64,6 +67,8 @@ class Layout:
     source: IntArray
     deficit: IntArray
     excess: IntArray
+    generic_below: IntArray
+    generic_above: IntArray
     direct: IntArray
     reverse: IntArray
     water_rows: IntArray

@@ -28,6 +28,7 @@ COST_TERMS = {
     "turbined_violation": ("turbined_below",),
     "generation_violation": ("generation_below",),
     "inflow_penalty": ("inflow_slack",),
+    "generic_violation": ("generic_below", "generic_above"),
     "withdrawal_violation": ("withdrawal_below", "withdrawal_above"),
 }
 """Terms of a stage's cost, and the parts of the layout whose columns make them up."""
@@ -57,6 +58,8 @@ class StageOperation:
         The price is what one more MWh of demand would cost.
     direct_mw, reverse_mw : (M, L, K)
         Sent, before losses.
+    generic_below, generic_above : (M, G, K)
+        What is missing to the bounds of G generic constraints.
     costs
         Term of :data:`COST_TERMS` to its cost, each (M,), not discounted.
     """
@@ -86,6 +89,8 @@ class StageOperation:
     price_per_mwh: FloatArray
     direct_mw: FloatArray
     reverse_mw: FloatArray
+    generic_below: FloatArray
+    generic_above: FloatArray
     costs: dict[str, FloatArray]
 
 
@@ -130,6 +135,8 @@ def recover(
         price_per_mwh=take(dispatch.row_dual, at.balance_rows) / hours,
         direct_mw=take(x, at.direct),
         reverse_mw=take(x, at.reverse),
+        generic_below=take(x, at.generic_below),
+        generic_above=take(x, at.generic_above),
         costs={term: _cost(model, x, parts) for term, parts in COST_TERMS.items()},
     )
 
@@ -204,6 +211,7 @@ def _cost(model: StageModel, x: FloatArray, parts: tuple[str, ...]) -> FloatArra
     total = np.zeros(len(x))
     for part in parts:
         positions: IntArray = getattr(model.layout, part).ravel()
-        for column in positions[positions >= 0]:  # one by one: a fixed order of summation
+        # One by one: a fixed order of summation; once, where a column stands in several places.
+        for column in dict.fromkeys(positions[positions >= 0].tolist()):
             total += model.template.cost[column] * x[:, column]
     return total

@@ -55,6 +55,7 @@ _THERMAL = _id("thermal_id", "Thermal plant, by its id in the case.")
 _BUS = _id("bus_id", "Bus, by its id in the case.")
 _LINE = _id("line_id", "Line, by its id in the case.")
 _SOURCE = _id("source_id", "Non-controllable source, by its id in the case.")
+_CONSTRAINT = _id("constraint_id", "Generic constraint, by its id in the case.")
 _NAME = _column("name", pa.string(), "1", "Name in the case.")
 
 
@@ -116,7 +117,7 @@ SYSTEM: dict[str, pa.Schema] = dict(
         _table(
             "entities",
             [
-                _column("kind", pa.string(), "1", "bus, line, thermal, source or hydro."),
+                _column("kind", pa.string(), "1", "bus, line, thermal, source, hydro or constraint."),
                 _id("id", "Id in the case."),
             ],
             [
@@ -197,6 +198,14 @@ SIMULATION: dict[str, pa.Schema] = dict(
                 _number("available_mw", "MW", "What could be generated."),
                 _number("generation_mw", "MW", "Generation."),
                 _number("curtailed_mw", "MW", "What is available and not generated."),
+            ],
+        ),
+        _table(
+            "constraints",
+            [_SCENARIO, _STAGE, _BLOCK, _CONSTRAINT],
+            [
+                _number("below", "1", "What is missing to the lower bound, in the constraint's own unit."),
+                _number("above", "1", "What is beyond the upper bound, in the constraint's own unit."),
             ],
         ),
         _table(

@@ -89,6 +89,7 @@ def simulation_tables(system: System, operation: RoundOperation) -> dict[str, pa
         "hydros": _hydros(shape),
         "thermals": _thermals(shape),
         "sources": _sources(shape),
+        "constraints": _constraints(shape),
         "buses": _buses(shape),
         "exchanges": _exchanges(shape),
     }
@@ -134,6 +135,7 @@ def system_tables(system: System) -> dict[str, pa.Table]:
         ("hydro", plant.id, plant.name, plant.bus_id, None, plant.downstream_id, None)
         for plant in system.hydros
     ]
+    rows += [("constraint", rule.id, rule.name, None, None, None, None) for rule in system.constraints]
     names = TABLES["entities"].names
     entities = {name: [row[position] for row in rows] for position, name in enumerate(names)}
     return {"stages": table_of("stages", stages), "entities": table_of("entities", entities)}
@@ -247,6 +249,12 @@ def _sources(shape: _Shape) -> pa.Table:
     return table_of(
         "sources", shape.block_index("source_id", [source.id for source in shape.system.sources]) | columns
     )
+
+
+def _constraints(shape: _Shape) -> pa.Table:
+    columns = {"below": shape.per_block("generic_below"), "above": shape.per_block("generic_above")}
+    ids = [constraint.id for constraint in shape.system.constraints]
+    return table_of("constraints", shape.block_index("constraint_id", ids) | columns)
 
 
 def _buses(shape: _Shape) -> pa.Table:

@@ -5,6 +5,11 @@ from pycobre.system.calendar import Stage as Stage
 from pycobre.system.changes import ALWAYS as ALWAYS
 from pycobre.system.changes import Changes as Changes
 from pycobre.system.changes import Service as Service
+from pycobre.system.constraints import BY_BLOCK as BY_BLOCK
+from pycobre.system.constraints import VARIABLES as VARIABLES
+from pycobre.system.constraints import ConstraintRow as ConstraintRow
+from pycobre.system.constraints import ConstraintTerm as ConstraintTerm
+from pycobre.system.constraints import GenericConstraint as GenericConstraint
 from pycobre.system.entities import Bus as Bus
 from pycobre.system.entities import ConstantProductivity as ConstantProductivity
 from pycobre.system.entities import DeficitSegment as DeficitSegment

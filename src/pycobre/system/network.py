@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pycobre.system.calendar import Block, Stage
 from pycobre.system.changes import Changes, EntityT, changed
+from pycobre.system.constraints import GenericConstraint
 from pycobre.system.entities import Bus, Hydro, Line, Source, Thermal
 from pycobre.system.uncertainty import (
     NO_SOURCES,
@@ -51,11 +52,12 @@ class System:
     sources: tuple[Source, ...] = ()
     availability: SourceStatistics = NO_SOURCES
     """Of :attr:`sources`."""
+    constraints: tuple[GenericConstraint, ...] = ()
     changes: Mapping[str, Changes] = field(default_factory=dict)
     """What differs in single stages and blocks, by kind of entity: the name of its attribute here."""
 
     def __post_init__(self) -> None:
-        for name in ("stages", "buses", "lines", "thermals", "hydros", "sources"):
+        for name in ("stages", "buses", "lines", "thermals", "hydros", "sources", "constraints"):
             ids = [entity.id for entity in getattr(self, name)]
             if ids != sorted(set(ids)):
                 raise ValueError(f"{name} must be ascending by a unique id, got {ids}")
