@@ -12,7 +12,20 @@ from pycobre.case.limits import CHANGE_TABLES, ChangeTable, Changing
 
 SOURCE = {"id": 2, "name": "Wind", "operational_start_date": "1990-01-01", "bus_id": 1,
           "max_generation_mw": 60.0}  # fmt: skip
-ENTITY = {"thermals": 4, "hydros": 3, "lines": 1, "buses": 1, "sources": 2}
+ENTITY = {"thermals": 4, "hydros": 3, "lines": 1, "buses": 1, "sources": 2, "contracts": 9, "pumps": 7}
+START = {"operational_start_date": "1990-01-01", "bus_id": 1}
+OTHERS = {
+    "system/non_controllable_sources.json": {"non_controllable_sources": [SOURCE]},
+    "system/energy_contracts.json": {
+        "contracts": [{"id": 9, "name": "Abroad", "type": "import", "price_per_mwh": 60.0,
+                       "limits": {"min_mw": 1.0, "max_mw": 50.0}, **START}]
+    },
+    "system/pumping_stations.json": {
+        "pumping_stations": [{"id": 7, "name": "Up", "source_hydro_id": 5, "destination_hydro_id": 3,
+                              "flow": {"min_m3s": 1.0, "max_m3s": 50.0}, "consumption_mw_per_m3s": 0.4,
+                              **START}]
+    },
+}  # fmt: skip
 COLUMNS = [
     pytest.param(table, column, id=f"{table.name}-{column.column}")
     for table in CHANGE_TABLES
@@ -31,8 +44,8 @@ def test_a_column_reaches_its_attributes_in_its_stage_alone(
     directory: Any, reload: Callable[..., Any], table: ChangeTable, column: Changing
 ) -> None:
     value = 200.0 if column.attributes == ("storage_max_hm3",) else 40.0
-    if table.kind == "sources":
-        directory.documents["system/non_controllable_sources.json"] = {"non_controllable_sources": [SOURCE]}
+    if table.kind in ("sources", "contracts", "pumps"):
+        directory.documents |= OTHERS
     write(directory, table, [{table.key: ENTITY[table.kind], "stage_id": 1, column.column: value}])
     case, problems = reload()
     assert case is not None, problems

@@ -28,6 +28,7 @@ from pycobre.system import (
     ConstantProductivity,
     ConstraintRow,
     ConstraintTerm,
+    Contract,
     DeficitSegment,
     GenericConstraint,
     Hydro,
@@ -36,6 +37,7 @@ from pycobre.system import (
     InflowStatistics,
     Line,
     LoadStatistics,
+    PumpingStation,
     Source,
     SourceStatistics,
     Stage,
@@ -130,6 +132,8 @@ def tiny_system() -> System:
                 },
             ),
         ),
+        contracts=(Contract(1, "abroad", 4, True, 0.0, 10.0, -60.0),),
+        pumps=(PumpingStation(2, "up", 1, 9, 7, 1.0, 4.0, 0.5),),
         sources=(Source(6, "wind", 4, 9.0, True, 0.2), Source(8, "sun", 1, 4.0, False, 0.0)),
         availability=SourceStatistics(
             np.array([[0.5] * 3, [0.25] * 3]), np.array([[0.4] * 3, [0.0] * 3]), np.ones((2, 3, 2)), (0,)

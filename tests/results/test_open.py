@@ -15,7 +15,7 @@ GOLDEN = """\
 Results out: complete (iteration_limit)
   policy        4 iterations, 16 cuts, BOUND
   stages        5 rows
-  entities      10 rows
+  entities      12 rows
   convergence   4 rows
   timing        4 rows
   scenarios     7 rows
@@ -24,6 +24,8 @@ Results out: complete (iteration_limit)
   hydros        70 rows
   thermals      70 rows
   sources       70 rows
+  contracts     35 rows
+  pumping       35 rows
   constraints   35 rows
   buses         70 rows
   exchanges     35 rows"""
@@ -122,7 +124,7 @@ def test_to_xarray_has_a_dimension_an_index_and_nan_where_there_is_no_block(resu
         ("sources", {"scenario": 7, "stage": 3, "block": 2, "source": 2}),
         ("exchanges", {"scenario": 7, "stage": 3, "block": 2, "line": 1}),
         ("stages", {"stage": 3, "block": 2}),
-        ("entities", {"kind": 6, "id": 10}),
+        ("entities", {"kind": 8, "id": 10}),
     ],
 )
 def test_to_xarray_has_the_dimensions_of_every_table(results, table, sizes):

@@ -11,8 +11,10 @@ from pycobre.system import (
     VARIABLES,
     ConstraintRow,
     ConstraintTerm,
+    Contract,
     GenericConstraint,
     Line,
+    PumpingStation,
     Source,
     SourceStatistics,
     Thermal,
@@ -86,8 +88,12 @@ def whole(system, stages, bus, hydro):
         share = SourceStatistics(np.full((2, 1), 0.5), np.zeros((2, 1)), np.ones((2, 1, 2)))
         plant = hydro(0, stages=1, storage_min_hm3=20.0, withdrawal_m3s=2.0, outflow_max_m3s=math.inf)
         thermal = Thermal(0, "T", 0, 0.0, 40.0, 50.0)
-        return system(stages(MONTH), [bus(), bus(1)], [thermal], [plant], [40.0], [[110.0], [20.0]],
-                      lines=[line], sources=sources, availability=share,
+        contracts = (Contract(0, "in", 0, False, 1.0, 2.0, 9.0), Contract(1, "out", 0, True, 3.0, 4.0, 9.0))
+        pumps = (PumpingStation(0, "up", 0, 0, 1, 0.5, 1.0, 0.4),)
+        other = hydro(1, stages=1)
+        inflow, load = [[40.0], [0.0]], [[110.0], [20.0]]
+        return system(stages(MONTH), [bus(), bus(1)], [thermal], [plant, other], inflow, load,
+                      lines=[line], sources=sources, contracts=contracts, pumps=pumps, availability=share,
                       constraints=() if constraint is None else (constraint,))  # fmt: skip
 
     return make
@@ -97,7 +103,8 @@ def whole(system, stages, bus, hydro):
 def test_every_variable_is_the_quantity_that_it_is_called(plan, whole, variable):
     """A constraint that asks for a million of it misses a million less what there is."""
     much = 1e6
-    built = whole(rule([(1.0, variable, 0)], much, price=1e-7))
+    of = 1 if variable == "contract_export" else 0
+    built = whole(rule([(1.0, variable, of)], much, price=1e-7))
     _, _, (operation,) = plan(built)
     missing = operation.generic_below[0, 0]
     o = operation
@@ -111,6 +118,8 @@ def test_every_variable_is_the_quantity_that_it_is_called(plan, whole, variable)
         "line_direct": o.direct_mw[0, 0], "line_reverse": o.reverse_mw[0, 0],
         "line_exchange": o.direct_mw[0, 0] - o.reverse_mw[0, 0],
         "bus_deficit": o.deficit_mw[0, 0].sum(axis=1),
+        "pumping_flow": o.pumped_m3s[0, 0], "pumping_power": 0.4 * o.pumped_m3s[0, 0],
+        "contract_import": o.contract_mw[0, 0], "contract_export": o.contract_mw[0, 1],
         "bus_excess": o.excess_mw[0, 0], "non_controllable_generation": o.source_mw[0, 0],
         "non_controllable_curtailment": o.available_mw[0, 0] - o.source_mw[0, 0],
     }[variable]  # fmt: skip

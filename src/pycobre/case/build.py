@@ -20,6 +20,7 @@ from pycobre.system import (
     Block,
     Bus,
     Changes,
+    Contract,
     Correlation,
     DeficitSegment,
     GenericConstraint,
@@ -29,6 +30,7 @@ from pycobre.system import (
     Line,
     LoadStatistics,
     ProductionModel,
+    PumpingStation,
     Stage,
     System,
     Thermal,
@@ -62,6 +64,8 @@ def build_system(case: CaseFiles, resolved: Resolved) -> System:
         inflow=_build_inflow(case, resolved.lags),
         load=_build_load(case),
         correlation=resolved.correlation,
+        contracts=_build_contracts(case),
+        pumps=_build_pumps(case),
         sources=build_sources(case),
         availability=build_source_statistics(case),
         constraints=resolved.constraints,
@@ -144,6 +148,41 @@ def _build_thermals(case: CaseFiles) -> tuple[Thermal, ...]:
             service=service_of(plant, stages),
         )
         for plant in sorted(case.thermals.thermals, key=lambda plant: plant.id)
+    )
+
+
+def _build_contracts(case: CaseFiles) -> tuple[Contract, ...]:
+    stages, records = study_stages(case), case.contracts.contracts if case.contracts else []
+    return tuple(
+        Contract(
+            id=contract.id,
+            name=contract.name,
+            bus_id=contract.bus_id,
+            is_export=contract.type == "export",
+            power_min_mw=contract.limits.min_mw,
+            power_max_mw=contract.limits.max_mw,
+            price_per_mwh=contract.price_per_mwh,
+            service=service_of(contract, stages),
+        )
+        for contract in sorted(records, key=lambda contract: contract.id)
+    )
+
+
+def _build_pumps(case: CaseFiles) -> tuple[PumpingStation, ...]:
+    stages, records = study_stages(case), case.pumping.pumping_stations if case.pumping else []
+    return tuple(
+        PumpingStation(
+            id=pump.id,
+            name=pump.name,
+            bus_id=pump.bus_id,
+            source_hydro_id=pump.source_hydro_id,
+            destination_hydro_id=pump.destination_hydro_id,
+            flow_min_m3s=pump.flow.min_m3s,
+            flow_max_m3s=pump.flow.max_m3s,
+            mw_per_m3s=pump.consumption_mw_per_m3s,
+            service=service_of(pump, stages),
+        )
+        for pump in sorted(records, key=lambda pump: pump.id)
     )
 
 

@@ -182,7 +182,15 @@ def _own_limits(case: CaseFiles, kind: str) -> dict[int, dict[str, float]]:
         }
     if kind == "hydros":
         return {hydro.id: hydro_limits(hydro) for hydro in (case.hydros.hydros if case.hydros else [])}
-    return {}
+    if kind == "contracts":
+        return {
+            contract.id: {"power_min_mw": contract.limits.min_mw, "power_max_mw": contract.limits.max_mw}
+            for contract in (case.contracts.contracts if case.contracts else [])
+        }
+    return {
+        pump.id: {"flow_min_m3s": pump.flow.min_m3s, "flow_max_m3s": pump.flow.max_m3s}
+        for pump in (case.pumping.pumping_stations if case.pumping else [])
+    }
 
 
 def hydro_limits(hydro: HydroRecord) -> dict[str, float]:

@@ -29,7 +29,15 @@ DIMENSION, REFERENCE, SCHEMA = "dimension", "reference", "schema"
 MAX_PRODUCTS = 10_000
 """Terms that named expressions may grow to: a name that calls another twice grows fast."""
 _OF_BUS = ("hydro_turbined", "hydro_generation")
-_NOUNS = {"hydros": "hydro", "thermals": "thermal", "lines": "line", "buses": "bus", "sources": "source"}
+_NOUNS = {
+    "hydros": "hydro",
+    "thermals": "thermal",
+    "lines": "line",
+    "buses": "bus",
+    "sources": "source",
+    "contracts": "contract",
+    "pumps": "pumping station",
+}
 
 Bounds = tuple[float, float]
 
@@ -242,6 +250,11 @@ class _Resolution:
             note(REFERENCE, "is no variable", f"did you mean {near[0]}?" if near else None)
             return
         noun = _NOUNS[VARIABLES[variable.name]]
+        if variable.name.startswith("contract_") and self.case.contracts is not None:
+            kinds = {item.id: item.type for item in self.case.contracts.contracts}
+            found = kinds.get(variable.entity_id if variable.entity_id is not None else -1)
+            if found is not None and found not in variable.name:
+                note(REFERENCE, f"contract {variable.entity_id} is an {found}")
         selected = dict(variable.selectors)
         pair = {"source_bus", "target_bus"}
         if variable.name == "line_exchange" and set(selected) == pair and variable.entity_id is None:

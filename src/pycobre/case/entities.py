@@ -204,6 +204,39 @@ class HydroRecord(MayRetire):
     specific_productivity_mw_per_m3s_per_m: Productivity | None = None
 
 
+class ContractLimits(Record):
+    """Limits of a contract."""
+
+    min_mw: Megawatts
+    max_mw: Megawatts
+
+
+class ContractRecord(MayRetire):
+    """An energy contract."""
+
+    bus_id: Id
+    type: Literal["import", "export"]
+    price_per_mwh: Annotated[float, Field(description="currency per MWh; below zero it earns")]
+    limits: ContractLimits
+
+
+class PumpingFlow(Record):
+    """Limits of a pumping station."""
+
+    min_m3s: Flow
+    max_m3s: Flow
+
+
+class PumpingRecord(MayRetire):
+    """A pumping station."""
+
+    bus_id: Id
+    source_hydro_id: Id
+    destination_hydro_id: Id
+    flow: PumpingFlow
+    consumption_mw_per_m3s: Annotated[float, Field(ge=0, description="MW per m³/s")]
+
+
 class SourceRecord(MayRetire):
     """A non-controllable source."""
 
@@ -241,3 +274,15 @@ class SourcesFile(Document):
     """``system/non_controllable_sources.json``."""
 
     non_controllable_sources: list[SourceRecord]
+
+
+class ContractsFile(Document):
+    """``system/energy_contracts.json``."""
+
+    contracts: list[ContractRecord]
+
+
+class PumpingFile(Document):
+    """``system/pumping_stations.json``."""
+
+    pumping_stations: list[PumpingRecord]

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pycobre.case.config import Config
-from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, SourcesFile, ThermalsFile
+from pycobre.case.entities import (
+    BusesFile,
+    ContractsFile,
+    HydrosFile,
+    LinesFile,
+    PumpingFile,
+    SourcesFile,
+    ThermalsFile,
+)
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.initial import InitialFile
 from pycobre.case.penalties import PenaltiesFile
@@ -40,6 +48,10 @@ SOURCE_STATS = "scenarios/non_controllable_stats.parquet"
 SOURCE_FACTORS = "scenarios/non_controllable_factors.json"
 SOURCE_BOUNDS = "constraints/ncs_bounds.parquet"
 SOURCE_PENALTIES = "constraints/penalty_overrides_ncs.parquet"
+CONTRACTS = "system/energy_contracts.json"
+CONTRACT_BOUNDS = "constraints/contract_bounds.parquet"
+PUMPING = "system/pumping_stations.json"
+PUMPING_BOUNDS = "constraints/pumping_bounds.parquet"
 CONSTRAINTS = "constraints/generic_constraints.json"
 CONSTRAINT_BOUNDS = "constraints/generic_constraint_bounds.parquet"
 PARAMETERS = "constraints/generic_parameters.json"
@@ -48,7 +60,15 @@ BUS_PENALTIES = "constraints/penalty_overrides_bus.parquet"
 LINE_PENALTIES = "constraints/penalty_overrides_line.parquet"
 HYDRO_PENALTIES = "constraints/penalty_overrides_hydro.parquet"
 
-ENTITY_FILES = {"buses": BUSES, "lines": LINES, "thermals": THERMALS, "hydros": HYDROS, "sources": SOURCES}
+ENTITY_FILES = {
+    "buses": BUSES,
+    "lines": LINES,
+    "thermals": THERMALS,
+    "hydros": HYDROS,
+    "sources": SOURCES,
+    "contracts": CONTRACTS,
+    "pumps": PUMPING,
+}
 """Files that describe the entities, by their kind."""
 
 FOLDERS = ("system", "scenarios", "constraints")
@@ -82,6 +102,10 @@ class CaseFiles:
     source_factors: SourceFactorsFile | None = None
     source_bounds: Table | None = None
     source_penalties: Table | None = None
+    contracts: ContractsFile | None = None
+    contract_bounds: Table | None = None
+    pumping: PumpingFile | None = None
+    pumping_bounds: Table | None = None
     constraints: ConstraintsFile | None = None
     parameters: ParametersFile | None = None
     constraint_bounds: Table | None = None

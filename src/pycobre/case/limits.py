@@ -131,6 +131,28 @@ CHANGE_TABLES: tuple[ChangeTable, ...] = (
         (Changing("direct_mw", ("direct_max_mw",)), Changing("reverse_mw", ("reverse_max_mw",))),
     ),
     ChangeTable(
+        "contract_bounds",
+        files.CONTRACT_BOUNDS,
+        "contracts",
+        "contract",
+        "contract_id",
+        (
+            Changing("min_mw", ("power_min_mw",)),
+            Changing("max_mw", ("power_max_mw",)),
+            Changing("price_per_mwh", ("price_per_mwh",), lower=None),
+        ),
+        (("power_min_mw", "power_max_mw", "MW"),),
+    ),
+    ChangeTable(
+        "pumping_bounds",
+        files.PUMPING_BOUNDS,
+        "pumps",
+        "pumping station",
+        "station_id",
+        (Changing("min_m3s", ("flow_min_m3s",)), Changing("max_m3s", ("flow_max_m3s",))),
+        (("flow_min_m3s", "flow_max_m3s", "m³/s"),),
+    ),
+    ChangeTable(
         "source_bounds",
         files.SOURCE_BOUNDS,
         "sources",

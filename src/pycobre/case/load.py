@@ -16,7 +16,15 @@ from pycobre.case.config import Config
 from pycobre.case.constraints import resolve_constraints
 from pycobre.case.dimensions import check_dimensions
 from pycobre.case.documents import UNREADABLE, parse_document, read_json
-from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, SourcesFile, ThermalsFile
+from pycobre.case.entities import (
+    BusesFile,
+    ContractsFile,
+    HydrosFile,
+    LinesFile,
+    PumpingFile,
+    SourcesFile,
+    ThermalsFile,
+)
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
 from pycobre.case.generic import ConstraintsFile, ParametersFile
@@ -55,6 +63,8 @@ DOCUMENTS: tuple[tuple[str, str, type[Document], bool], ...] = (
     ("production", files.PRODUCTION, ProductionFile, False),
     ("load_factors", files.LOAD_FACTORS, LoadFactorsFile, False),
     ("sources", files.SOURCES, SourcesFile, False),
+    ("contracts", files.CONTRACTS, ContractsFile, False),
+    ("pumping", files.PUMPING, PumpingFile, False),
     ("source_factors", files.SOURCE_FACTORS, SourceFactorsFile, False),
     ("constraints", files.CONSTRAINTS, ConstraintsFile, False),
     ("parameters", files.PARAMETERS, ParametersFile, False),

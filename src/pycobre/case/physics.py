@@ -44,6 +44,15 @@ def _check_limits(case: CaseFiles, findings: Findings) -> None:
         entity = name_entity("thermal", thermal.id, thermal.name)
         generation = thermal.generation
         check(files.THERMALS, entity, "generation.min_mw", generation.min_mw, generation.max_mw, "MW")
+    for contract in case.contracts.contracts if case.contracts else []:
+        entity, limits = name_entity("contract", contract.id, contract.name), contract.limits
+        check(files.CONTRACTS, entity, "limits.min_mw", limits.min_mw, limits.max_mw, "MW")
+    for pump in case.pumping.pumping_stations if case.pumping else []:
+        entity = name_entity("pumping station", pump.id, pump.name)
+        check(files.PUMPING, entity, "flow.min_m3s", pump.flow.min_m3s, pump.flow.max_m3s, "m³/s")
+        if pump.source_hydro_id == pump.destination_hydro_id:
+            message = f"pumps from hydro {pump.source_hydro_id} to itself"
+            findings.add(PHYSICS, files.PUMPING, message, entity=entity, field="destination_hydro_id")
     for hydro in case.hydros.hydros if case.hydros else []:
         entity = name_entity("hydro", hydro.id, hydro.name)
         store, flow = hydro.reservoir, hydro.outflow

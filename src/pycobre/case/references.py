@@ -55,6 +55,10 @@ def _check_unique(case: CaseFiles, findings: Findings) -> None:
         if case.stages.season_definitions:
             seasons = case.stages.season_definitions.seasons
             groups.append(("season", files.STAGES, [season.id for season in seasons]))
+    if case.contracts:
+        groups.append(("contract", files.CONTRACTS, [item.id for item in case.contracts.contracts]))
+    if case.pumping:
+        groups.append(("pumping station", files.PUMPING, [pump.id for pump in case.pumping.pumping_stations]))
     if case.sources:
         groups.append(
             ("source", files.SOURCES, [source.id for source in case.sources.non_controllable_sources])
@@ -108,6 +112,12 @@ def _check_entities(case: CaseFiles, findings: Findings) -> None:
         for thermal in case.thermals.thermals if case.thermals else []:
             entity = name_entity("thermal", thermal.id, thermal.name)
             check(files.THERMALS, entity, "bus_id", "bus", thermal.bus_id, buses)
+        for contract in case.contracts.contracts if case.contracts else []:
+            entity = name_entity("contract", contract.id, contract.name)
+            check(files.CONTRACTS, entity, "bus_id", "bus", contract.bus_id, buses)
+        for pump in case.pumping.pumping_stations if case.pumping else []:
+            entity = name_entity("pumping station", pump.id, pump.name)
+            check(files.PUMPING, entity, "bus_id", "bus", pump.bus_id, buses)
         for source in case.sources.non_controllable_sources if case.sources else []:
             entity = name_entity("source", source.id, source.name)
             check(files.SOURCES, entity, "bus_id", "bus", source.bus_id, buses)
@@ -117,6 +127,10 @@ def _check_entities(case: CaseFiles, findings: Findings) -> None:
                 check(files.HYDROS, entity, f"unit_groups[{position}].bus_id", "bus", group.bus_id, buses)
     if case.hydros:
         hydros = _ids(case.hydros.hydros)
+        for pump in case.pumping.pumping_stations if case.pumping else []:
+            entity = name_entity("pumping station", pump.id, pump.name)
+            check(files.PUMPING, entity, "source_hydro_id", "hydro", pump.source_hydro_id, hydros)
+            check(files.PUMPING, entity, "destination_hydro_id", "hydro", pump.destination_hydro_id, hydros)
         for hydro in case.hydros.hydros:
             if hydro.downstream_id is not None:
                 entity = name_entity("hydro", hydro.id, hydro.name)
@@ -153,6 +167,8 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
         "lines": _ids(case.lines.lines) if case.lines else None,
         "thermals": _ids(case.thermals.thermals) if case.thermals else None,
         "hydros": hydros,
+        "contracts": _ids(case.contracts.contracts) if case.contracts else set(),
+        "pumps": _ids(case.pumping.pumping_stations) if case.pumping else set(),
         "sources": set(source_ids(case)) if files.SOURCES not in case.broken else None,
     }
     # Negative stage ids are periods before the study: inflow statistics may have them.

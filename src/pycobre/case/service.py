@@ -87,6 +87,8 @@ def may_retire(case: CaseFiles) -> list[tuple[str, str, list[MayRetire]]]:
         ("thermal", files.THERMALS, list(case.thermals.thermals) if case.thermals else []),
         ("hydro", files.HYDROS, list(case.hydros.hydros) if case.hydros else []),
         ("source", files.SOURCES, list(case.sources.non_controllable_sources) if case.sources else []),
+        ("contract", files.CONTRACTS, list(case.contracts.contracts) if case.contracts else []),
+        ("pumping station", files.PUMPING, list(case.pumping.pumping_stations) if case.pumping else []),
     ]
     return groups
 

@@ -30,6 +30,8 @@ KEY_WORDS = {
     "hydro_id": "hydro",
     "bus_id": "bus",
     "line_id": "line",
+    "contract_id": "contract",
+    "station_id": "pumping station",
     "constraint_id": "constraint",
     "ncs_id": "source",
     "block_id": "block",

@@ -147,8 +147,6 @@ FILES: Mapping[str, Refusal] = {
     file: Refusal(reason, "remove the file, or take out what it lists")
     for file, reason in {
         "post_study_stages.json": "deliveries after the study are not modelled for now",
-        "system/pumping_stations.json": "pumping stations are not modelled for now",
-        "system/energy_contracts.json": "energy contracts are not modelled for now",
         "system/hydro_geometry.parquet": "reservoir geometry only matters for evaporation and computed"
         " production functions, which are not modelled for now",
         "system/tailrace_curves.parquet": "tailrace curves only matter for computed production functions,"
@@ -160,8 +158,6 @@ FILES: Mapping[str, Refusal] = {
         "scenarios/external_ncs_scenarios.parquet": "external scenarios can't be read for now",
         "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"
         " for now",
-        "constraints/pumping_bounds.parquet": "pumping stations are not modelled for now",
-        "constraints/contract_bounds.parquet": "energy contracts are not modelled for now",
     }.items()
 }
 

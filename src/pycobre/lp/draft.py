@@ -51,6 +51,8 @@ class Draft:
         self.at |= {name: _absent(lines, blocks) for name in ("direct", "reverse")}
         self.at |= {name: _absent(buses, blocks) for name in ("excess", "balance_rows")}
         self.at["thermal"] = _absent(len(system.thermals), blocks)
+        self.at["contract"] = _absent(len(system.contracts), blocks)
+        self.at["pumped"] = _absent(len(system.pumps), blocks)
         self.at["source"] = _absent(len(system.sources), blocks)
         self.at |= {
             name: _absent(len(system.constraints), blocks) for name in ("generic_below", "generic_above")

@@ -97,8 +97,13 @@ def _columns(draft: Draft, variable: str, position: int, k: int) -> list[tuple[i
         "line_direct": "direct",
         "line_reverse": "reverse",
         "bus_excess": "excess",
+        "pumping_flow": "pumped",
+        "pumping_power": "pumped",
+        "contract_import": "contract",
+        "contract_export": "contract",
     }[variable]
-    return [(int(at[name][position, k]), 1.0)]
+    factor = draft.system.pumps[position].mw_per_m3s if variable == "pumping_power" else 1.0
+    return [(int(at[name][position, k]), factor)]
 
 
 def _add_flow(draft: Draft, quantity: _Quantity, what: str, h: int, k: int, factor: float) -> None:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pycobre.lp.draft import Draft
 from pycobre.lp.generic import add_constraints
 from pycobre.lp.layout import Layout
-from pycobre.lp.network import add_buses, add_lines, add_sources, add_thermals
+from pycobre.lp.network import add_buses, add_contracts, add_lines, add_sources, add_thermals
 from pycobre.lp.plants import add_plants
 from pycobre.lp.state import StateLayout
 from pycobre.lp.template import StageTemplate
-from pycobre.lp.water import add_reservoirs, add_water_balances, carried_inflows
+from pycobre.lp.water import add_pumps, add_reservoirs, add_water_balances, carried_inflows
 from pycobre.system import InflowRecursion, System
 
 
@@ -40,10 +40,12 @@ def _build(draft: Draft) -> StageModel:
     add_buses(draft)
     add_thermals(draft)
     add_sources(draft)
+    add_contracts(draft)
     add_lines(draft)
     add_reservoirs(draft)
     add_plants(draft)
     add_water_balances(draft)
+    add_pumps(draft)
     add_constraints(draft)
     constant, by_state, by_noise = carried_inflows(draft)
     template = draft.lp.template(

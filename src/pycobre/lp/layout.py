@@ -40,6 +40,10 @@ class Layout:
     deficit : (B, K, D)
     excess : (B, K)
         MW.
+    contract : (C, K)
+        Power of C contracts, MW.
+    pumped : (P, K)
+        Flow of P pumping stations, m³/s.
     generic_below, generic_above : (G, K)
         What is missing to a bound of G generic constraints, in their units. A row that holds for the stage
         as a whole has the same column in every block.
@@ -67,6 +71,8 @@ class Layout:
     source: IntArray
     deficit: IntArray
     excess: IntArray
+    contract: IntArray
+    pumped: IntArray
     generic_below: IntArray
     generic_above: IntArray
     direct: IntArray

@@ -85,6 +85,20 @@ def add_sources(draft: Draft) -> None:
                 lp.move_by_noise(row, noise, std)
 
 
+def add_contracts(draft: Draft) -> None:
+    """Power bought and sold."""
+    for k, block in enumerate(draft.blocks):
+        for i, contract in enumerate(draft.system.contracts_in(draft.stage, block)):
+            column = draft.lp.column(
+                f"power_mw[contract {contract.id}, block {block.id}]",
+                cost=contract.price_per_mwh * block.hours,
+                lower=contract.power_min_mw,
+                upper=contract.power_max_mw,
+            )
+            draft.at["contract"][i, k] = column
+            draft.lp.add(draft.balance(contract.bus_id, k), column, -1.0 if contract.is_export else 1.0)
+
+
 def add_lines(draft: Draft) -> None:
     """Exchange between buses."""
     for k, block in enumerate(draft.blocks):

@@ -18,6 +18,7 @@ FloatArray = NDArray[np.float64]
 COST_TERMS = {
     "thermal": ("thermal",),
     "source": ("source",),
+    "contract": ("contract",),
     "deficit": ("deficit",),
     "excess": ("excess",),
     "exchange": ("direct", "reverse"),
@@ -58,6 +59,10 @@ class StageOperation:
         The price is what one more MWh of demand would cost.
     direct_mw, reverse_mw : (M, L, K)
         Sent, before losses.
+    contract_mw : (M, C, K)
+        Power of C contracts.
+    pumped_m3s : (M, P, K)
+        Flow of P pumping stations.
     generic_below, generic_above : (M, G, K)
         What is missing to the bounds of G generic constraints.
     costs
@@ -89,6 +94,8 @@ class StageOperation:
     price_per_mwh: FloatArray
     direct_mw: FloatArray
     reverse_mw: FloatArray
+    contract_mw: FloatArray
+    pumped_m3s: FloatArray
     generic_below: FloatArray
     generic_above: FloatArray
     costs: dict[str, FloatArray]
@@ -135,6 +142,8 @@ def recover(
         price_per_mwh=take(dispatch.row_dual, at.balance_rows) / hours,
         direct_mw=take(x, at.direct),
         reverse_mw=take(x, at.reverse),
+        contract_mw=take(x, at.contract),
+        pumped_m3s=take(x, at.pumped),
         generic_below=take(x, at.generic_below),
         generic_above=take(x, at.generic_above),
         costs={term: _cost(model, x, parts) for term, parts in COST_TERMS.items()},

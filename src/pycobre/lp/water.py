@@ -5,9 +5,10 @@ Of hydro h, volumes in hm³, ζ_k the hm³ that 1 m³/s carries in block k:
     v' + Σ_k ζ_k (q_k + s_k) - Σ_{u above h} Σ_k ζ_k (q_uk + s_uk) - ζ (σ + w⁻ - w⁺) = v + ζ (a - w)
 
 with final storage v', turbined q, spilled s, withdrawal w, what it is missed by, w⁻ and w⁺, and, if the
-case asks for it, bought inflow σ. The incoming storage v and the inflow a = constant + Σ lag · past +
-scale · ω are data: they stand on the right. A plant that is out of service keeps v' = v, and what would
-flow to it flows to the next plant that is there, its own inflow too.
+case asks for it, bought inflow σ. Pumped water leaves one reservoir and comes to another in the same way.
+The incoming storage v and the inflow a = constant + Σ lag · past + scale · ω are data: they stand on the
+right. A plant that is out of service keeps v' = v, and what would flow to it flows to the next plant that
+is there, its own inflow too.
 """
 
 from __future__ import annotations
@@ -81,6 +82,23 @@ def add_water_balances(draft: Draft) -> None:
                 volume = sign * hm3_per_m3s(block.hours)
                 lp.add(int(at["water_rows"][place]), int(at["turbined"][h, k]), volume)
                 lp.add(int(at["water_rows"][place]), int(at["spilled"][h, k]), volume)
+
+
+def add_pumps(draft: Draft) -> None:
+    """Water pumped from one reservoir to another, and the power for it."""
+    lp, at, positions = draft.lp, draft.at, draft.system.hydro_position
+    for k, block in enumerate(draft.blocks):
+        for i, pump in enumerate(draft.system.pumps_in(draft.stage, block)):
+            column = lp.column(
+                f"pumped_m3s[pumping station {pump.id}, block {block.id}]",
+                lower=pump.flow_min_m3s,
+                upper=pump.flow_max_m3s,
+            )
+            at["pumped"][i, k] = column
+            lp.add(draft.balance(pump.bus_id, k), column, -pump.mw_per_m3s)
+            volume = hm3_per_m3s(block.hours)
+            lp.add(int(at["water_rows"][positions[pump.source_hydro_id]]), column, volume)
+            lp.add(int(at["water_rows"][positions[pump.destination_hydro_id]]), column, -volume)
 
 
 def _add_inflow(draft: Draft, h: int, row: int, stage_hm3: float) -> None:

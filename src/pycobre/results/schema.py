@@ -55,6 +55,8 @@ _THERMAL = _id("thermal_id", "Thermal plant, by its id in the case.")
 _BUS = _id("bus_id", "Bus, by its id in the case.")
 _LINE = _id("line_id", "Line, by its id in the case.")
 _SOURCE = _id("source_id", "Non-controllable source, by its id in the case.")
+_CONTRACT = _id("contract_id", "Energy contract, by its id in the case.")
+_PUMP = _id("pumping_station_id", "Pumping station, by its id in the case.")
 _CONSTRAINT = _id("constraint_id", "Generic constraint, by its id in the case.")
 _NAME = _column("name", pa.string(), "1", "Name in the case.")
 
@@ -117,14 +119,18 @@ SYSTEM: dict[str, pa.Schema] = dict(
         _table(
             "entities",
             [
-                _column("kind", pa.string(), "1", "bus, line, thermal, source, hydro or constraint."),
+                _column("kind", pa.string(), "1", "bus, line, constraint, or the kind of plant or contract."),
                 _id("id", "Id in the case."),
             ],
             [
                 _NAME,
                 _column("bus_id", pa.int32(), "1", "Bus of a plant; source of a line.", nullable=True),
                 _column("target_bus_id", pa.int32(), "1", "Target of a line.", nullable=True),
-                _column("downstream_id", pa.int32(), "1", "Hydro plant below a hydro plant.", nullable=True),
+                _column("upstream_id", pa.int32(), "1", "Hydro plant that is pumped from.", nullable=True),
+                _column(
+                    "downstream_id", pa.int32(), "1", "Hydro plant below a hydro plant, or pumped to.",
+                    nullable=True,
+                ),
                 _column(
                     "losses_fraction", pa.float64(), "1", "Share of what a line is sent that never arrives.",
                     nullable=True,
@@ -198,6 +204,19 @@ SIMULATION: dict[str, pa.Schema] = dict(
                 _number("available_mw", "MW", "What could be generated."),
                 _number("generation_mw", "MW", "Generation."),
                 _number("curtailed_mw", "MW", "What is available and not generated."),
+            ],
+        ),
+        _table(
+            "contracts",
+            [_SCENARIO, _STAGE, _BLOCK, _CONTRACT],
+            [_number("power_mw", "MW", "Bought by an import, sold by an export.")],
+        ),
+        _table(
+            "pumping",
+            [_SCENARIO, _STAGE, _BLOCK, _PUMP],
+            [
+                _number("pumped_m3s", "m³/s", "Flow from one reservoir to the other."),
+                _number("consumption_mw", "MW", "Power that it takes."),
             ],
         ),
         _table(

@@ -12,6 +12,7 @@ from pycobre.system.constraints import ConstraintTerm as ConstraintTerm
 from pycobre.system.constraints import GenericConstraint as GenericConstraint
 from pycobre.system.entities import Bus as Bus
 from pycobre.system.entities import ConstantProductivity as ConstantProductivity
+from pycobre.system.entities import Contract as Contract
 from pycobre.system.entities import DeficitSegment as DeficitSegment
 from pycobre.system.entities import Hydro as Hydro
 from pycobre.system.entities import HydroPenalties as HydroPenalties
@@ -19,6 +20,7 @@ from pycobre.system.entities import Line as Line
 from pycobre.system.entities import ProductionModel as ProductionModel
 from pycobre.system.entities import ProductionPlane as ProductionPlane
 from pycobre.system.entities import ProductionPlanes as ProductionPlanes
+from pycobre.system.entities import PumpingStation as PumpingStation
 from pycobre.system.entities import Source as Source
 from pycobre.system.entities import Thermal as Thermal
 from pycobre.system.network import System as System

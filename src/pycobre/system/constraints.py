@@ -66,6 +66,10 @@ BY_BLOCK: Mapping[str, str] = {
     "line_exchange": "lines",
     "bus_deficit": "buses",
     "bus_excess": "buses",
+    "pumping_flow": "pumps",
+    "pumping_power": "pumps",
+    "contract_import": "contracts",
+    "contract_export": "contracts",
     "non_controllable_generation": "sources",
     "non_controllable_curtailment": "sources",
 }

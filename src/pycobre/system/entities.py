@@ -84,6 +84,38 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Contract:
+    """Power that is bought from outside the system, or sold there: an import, or an export.
+
+    A MWh of it costs ``price_per_mwh``; below zero it earns.
+    """
+
+    id: int
+    name: str
+    bus_id: int
+    is_export: bool
+    power_min_mw: float
+    power_max_mw: float
+    price_per_mwh: float
+    service: Service = ALWAYS
+
+
+@dataclass(frozen=True)
+class PumpingStation:
+    """Pumps that take water from one reservoir to another, at the cost of power from a bus."""
+
+    id: int
+    name: str
+    bus_id: int
+    source_hydro_id: int
+    destination_hydro_id: int
+    flow_min_m3s: float
+    flow_max_m3s: float
+    mw_per_m3s: float
+    service: Service = ALWAYS
+
+
+@dataclass(frozen=True)
 class ConstantProductivity:
     """Generation proportional to turbined flow."""
 

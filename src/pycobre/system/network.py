@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pycobre.system.calendar import Block, Stage
 from pycobre.system.changes import Changes, EntityT, changed
 from pycobre.system.constraints import GenericConstraint
-from pycobre.system.entities import Bus, Hydro, Line, Source, Thermal
+from pycobre.system.entities import Bus, Contract, Hydro, Line, PumpingStation, Source, Thermal
 from pycobre.system.uncertainty import (
     NO_SOURCES,
     Correlation,
@@ -21,7 +21,7 @@ from pycobre.system.uncertainty import (
     SourceStatistics,
 )
 
-CHANGING = ("buses", "lines", "thermals", "hydros", "sources")
+CHANGING = ("buses", "lines", "thermals", "hydros", "sources", "contracts", "pumps")
 """Kinds of entities that :attr:`System.changes` may speak of."""
 
 SECONDS_PER_HOUR = 3600.0
@@ -52,12 +52,14 @@ class System:
     sources: tuple[Source, ...] = ()
     availability: SourceStatistics = NO_SOURCES
     """Of :attr:`sources`."""
+    contracts: tuple[Contract, ...] = ()
+    pumps: tuple[PumpingStation, ...] = ()
     constraints: tuple[GenericConstraint, ...] = ()
     changes: Mapping[str, Changes] = field(default_factory=dict)
     """What differs in single stages and blocks, by kind of entity: the name of its attribute here."""
 
     def __post_init__(self) -> None:
-        for name in ("stages", "buses", "lines", "thermals", "hydros", "sources", "constraints"):
+        for name in ("stages", *CHANGING, "constraints"):
             ids = [entity.id for entity in getattr(self, name)]
             if ids != sorted(set(ids)):
                 raise ValueError(f"{name} must be ascending by a unique id, got {ids}")
@@ -146,6 +148,30 @@ class System:
             source if source.service.covers(stage) else replace(source, generation_max_mw=0.0)
             for source in self._in("sources", self.sources, stage, block)
         )
+
+    def contracts_in(self, stage: Stage, block: Block | None = None) -> tuple[Contract, ...]:
+        """Contracts with what holds in *stage*, or in a *block* of it; without power out of service."""
+        return tuple(
+            contract
+            if contract.service.covers(stage)
+            else replace(contract, power_min_mw=0.0, power_max_mw=0.0)
+            for contract in self._in("contracts", self.contracts, stage, block)
+        )
+
+    def pumps_in(self, stage: Stage, block: Block | None = None) -> tuple[PumpingStation, ...]:
+        """Pumping stations with what holds in *stage*, or in a *block*; without flow out of service.
+
+        A station between reservoirs of which one is not there is out of service too.
+        """
+        return tuple(
+            pump if self._pumps(pump, stage) else replace(pump, flow_min_m3s=0.0, flow_max_m3s=0.0)
+            for pump in self._in("pumps", self.pumps, stage, block)
+        )
+
+    def _pumps(self, pump: PumpingStation, stage: Stage) -> bool:
+        ends = (pump.source_hydro_id, pump.destination_hydro_id)
+        plants = [self.hydros[self.hydro_position[id]] for id in ends]
+        return pump.service.covers(stage) and all(plant.service.covers(stage) for plant in plants)
 
     def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
         """Hydro plants with what holds in *stage*, or in a *block* of it, in service or not."""
