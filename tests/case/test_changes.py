@@ -46,6 +46,8 @@ def test_a_column_reaches_its_attributes_in_its_stage_alone(
     value = 200.0 if column.attributes == ("storage_max_hm3",) else 40.0
     if table.kind in ("sources", "contracts", "pumps"):
         directory.documents |= OTHERS
+    if "diversion" in column.column:
+        directory.put("system/hydros.json", "hydros.0.diversion", {"downstream_id": 5, "max_flow_m3s": 50.0})
     write(directory, table, [{table.key: ENTITY[table.kind], "stage_id": 1, column.column: value}])
     case, problems = reload()
     assert case is not None, problems

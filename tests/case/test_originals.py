@@ -18,6 +18,7 @@ LOADED = (
     "cobre-0.18/d03-two-hydro-cascade",
     "cobre-0.18/d04-transmission",
     "cobre-0.18/d05-fpha-constant-head",
+    "cobre-0.18/d08-evaporation",
     "cobre-0.18/d09-multi-deficit",
     "cobre-0.18/d10-inflow-nonnegativity",
     "cobre-0.18/d13-generic-constraint",
@@ -29,19 +30,17 @@ LOADED = (
     "cobre-0.18/d27-per-stage-thermal-cost",
     "synthetic/mid20",
 )
-GEOMETRY, HISTORY = "system/hydro_geometry.parquet", "scenarios/inflow_history.parquet"
+HISTORY = "scenarios/inflow_history.parquet"
 EXTERNAL = "scenarios/external_inflow_scenarios.parquet"
 METHOD = "modeling.inflow_non_negativity.method"
 SCHEME = "training.scenario_source.inflow.scheme"
 REFUSED: dict[str, set[tuple[str, str | None]]] = {
     "cobre-0.18/d07-fpha-computed": {
-        (GEOMETRY, None),
         ("system/hydros.json", "efficiency"),
         ("system/hydros.json", "hydraulic_losses"),
         ("system/hydros.json", "tailrace"),
         ("system/hydro_production_models.json", "stage_ranges[0].fpha_config.source"),
     },
-    "cobre-0.18/d08-evaporation": {(GEOMETRY, None), ("system/hydros.json", "evaporation")},
     "cobre-0.18/d12-par-annual": {
         (HISTORY, None),
         ("config.json", METHOD),

@@ -30,6 +30,7 @@ from pycobre.system import (
     ConstraintTerm,
     Contract,
     DeficitSegment,
+    Evaporation,
     GenericConstraint,
     Hydro,
     HydroPenalties,
@@ -65,7 +66,7 @@ def tiny_system() -> System:
     penalties = HydroPenalties(0.01, 0.0, 50.0, 1.0, 2.0, 3.0, 4.0, 5.0)
     production = (ConstantProductivity(0.9),) * 3
 
-    def hydro(number: int, bus: int, below: int | None, **limits: float) -> Hydro:
+    def hydro(number: int, bus: int, below: int | None, **limits: object) -> Hydro:
         plain = {
             "storage_min_hm3": 20.0, "storage_max_hm3": 400.0, "storage_initial_hm3": 150.0,
             "outflow_min_m3s": 10.0, "outflow_max_m3s": 180.0, "turbined_min_m3s": 0.0,
@@ -99,7 +100,16 @@ def tiny_system() -> System:
         lines=(Line(3, "north-south", 1, 4, 60.0, 40.0, 0.05, 0.5),),
         thermals=(Thermal(2, "gas", 1, 5.0, 40.0, 90.0), Thermal(5, "oil", 4, 0.0, 25.0, 250.0)),
         hydros=(
-            hydro(7, 1, 9, outflow_min_m3s=110.0, turbined_min_m3s=100.0),
+            hydro(
+                7,
+                1,
+                9,
+                diversion_to_id=9,
+                diversion_min_m3s=2.0,
+                diversion_max_m3s=5.0,
+                outflow_min_m3s=110.0,
+                turbined_min_m3s=100.0,
+            ),
             hydro(
                 9,
                 4,
@@ -109,6 +119,7 @@ def tiny_system() -> System:
                 turbined_min_m3s=45.0,
                 turbined_max_m3s=60.0,
                 withdrawal_m3s=3.0,
+                evaporation=(Evaporation(0.5, 0.01),) * 3,
             ),
         ),
         inflow=statistics,

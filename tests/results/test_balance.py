@@ -50,6 +50,7 @@ def test_water_balances_in_every_reservoir(frames):
     entities = frames["entities"].set_index(["kind", "id"])
     below = entities.loc["hydro"].downstream_id.dropna()
     hydros = frames["hydros"].join(hours, on=["stage_id", "block_id"])
+    hydros["diverted_hm3"] = hydros.diverted_m3s * hydros.hours * 3600 / 1e6
     hydros["outflow_hm3"] = hydros.outflow_m3s * hydros.hours * 3600 / 1e6
     at = ["scenario_id", "stage_id", "hydro_id"]
     released = hydros.groupby(at).outflow_hm3.sum()
@@ -63,11 +64,19 @@ def test_water_balances_in_every_reservoir(frames):
         pumped.rename(columns={end: "hydro_id"}).groupby(at).hm3.sum()
         for end in ("upstream_id", "downstream_id")
     )
+    diverted = hydros.groupby(at).diverted_hm3.sum()
+    channel = diverted.reset_index()
+    channel["hydro_id"] = channel.hydro_id.map(entities.loc["hydro"].diversion_id.dropna())
+    channel = channel.dropna().groupby(at).diverted_hm3.sum()
     reservoirs = frames["reservoirs"].join(hours.groupby("stage_id").sum(), on="stage_id").set_index(at)
     inflow = reservoirs.inflow_m3s + reservoirs.bought_inflow_m3s - reservoirs.withdrawn_m3s
+    inflow -= reservoirs.evaporated_m3s
     inflow *= reservoirs.hours * 3600 / 1e6
-    moved = [part.reindex(reservoirs.index, fill_value=0.0) for part in (arriving, brought, taken)]
-    gained = inflow + moved[0] + moved[1] - moved[2] - released
+    moved = [
+        part.reindex(reservoirs.index, fill_value=0.0)
+        for part in (arriving, brought, taken, channel, diverted)
+    ]
+    gained = inflow + moved[0] + moved[1] - moved[2] + moved[3] - moved[4] - released
     np.testing.assert_allclose(
         reservoirs.storage_final_hm3, reservoirs.storage_initial_hm3 + gained, atol=1e-6
     )

@@ -12,6 +12,7 @@ from pycobre.system import (
     ConstraintRow,
     ConstraintTerm,
     Contract,
+    Evaporation,
     GenericConstraint,
     Line,
     PumpingStation,
@@ -86,7 +87,17 @@ def whole(system, stages, bus, hydro):
         line = Line(0, "L", 0, 1, 30.0, 30.0, 0.0, 0.1)
         sources = (Source(0, "wind", 0, 10.0, True, 0.1), Source(1, "sun", 0, 10.0, False, 0.1))
         share = SourceStatistics(np.full((2, 1), 0.5), np.zeros((2, 1)), np.ones((2, 1, 2)))
-        plant = hydro(0, stages=1, storage_min_hm3=20.0, withdrawal_m3s=2.0, outflow_max_m3s=math.inf)
+        plant = hydro(
+            0,
+            stages=1,
+            storage_min_hm3=20.0,
+            withdrawal_m3s=2.0,
+            evaporation=(Evaporation(0.3, 0.01),),
+            diversion_to_id=1,
+            diversion_min_m3s=1.0,
+            diversion_max_m3s=3.0,
+            outflow_max_m3s=math.inf,
+        )
         thermal = Thermal(0, "T", 0, 0.0, 40.0, 50.0)
         contracts = (Contract(0, "in", 0, False, 1.0, 2.0, 9.0), Contract(1, "out", 0, True, 3.0, 4.0, 9.0))
         pumps = (PumpingStation(0, "up", 0, 0, 1, 0.5, 1.0, 0.4),)
@@ -112,7 +123,8 @@ def test_every_variable_is_the_quantity_that_it_is_called(plan, whole, variable)
     expected = {
         "hydro_storage": storage, "hydro_storage_final": storage, "hydro_storage_initial": 100.0,
         "hydro_useful_volume_final": storage - 20.0, "hydro_useful_volume_initial": 80.0,
-        "hydro_inflow": 40.0, "hydro_withdrawal": 2.0, "hydro_turbined": made,
+        "hydro_inflow": 40.0, "hydro_evaporation": 0.3 + 0.01 * (100.0 + storage) / 2.0,
+        "hydro_diversion": o.diverted_m3s[0, 0], "hydro_withdrawal": 2.0, "hydro_turbined": made,
         "hydro_spillage": o.spilled_m3s[0, 0], "hydro_outflow": made + o.spilled_m3s[0, 0],
         "hydro_generation": o.generation_mw[0, 0], "thermal_generation": o.thermal_mw[0, 0],
         "line_direct": o.direct_mw[0, 0], "line_reverse": o.reverse_mw[0, 0],

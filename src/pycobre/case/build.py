@@ -23,6 +23,7 @@ from pycobre.system import (
     Contract,
     Correlation,
     DeficitSegment,
+    Evaporation,
     GenericConstraint,
     Hydro,
     HydroPenalties,
@@ -50,6 +51,7 @@ class Resolved:
     correlation: Correlation
     changes: dict[str, Changes]
     constraints: tuple[GenericConstraint, ...]
+    evaporation: dict[int, tuple[Evaporation, ...]]
 
 
 def build_system(case: CaseFiles, resolved: Resolved) -> System:
@@ -60,7 +62,7 @@ def build_system(case: CaseFiles, resolved: Resolved) -> System:
         buses=_build_buses(case),
         lines=_build_lines(case),
         thermals=_build_thermals(case),
-        hydros=_build_hydros(case, resolved.production),
+        hydros=_build_hydros(case, resolved),
         inflow=_build_inflow(case, resolved.lags),
         load=_build_load(case),
         correlation=resolved.correlation,
@@ -186,7 +188,7 @@ def _build_pumps(case: CaseFiles) -> tuple[PumpingStation, ...]:
     )
 
 
-def _build_hydros(case: CaseFiles, production: dict[int, tuple[ProductionModel, ...]]) -> tuple[Hydro, ...]:
+def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
     assert case.hydros is not None
     assert case.penalties is not None
     assert case.initial is not None
@@ -200,8 +202,10 @@ def _build_hydros(case: CaseFiles, production: dict[int, tuple[ProductionModel, 
             downstream_id=hydro.downstream_id,
             storage_initial_hm3=storage[hydro.id],
             **hydro_limits(hydro),
-            production=production[hydro.id],
+            production=resolved.production[hydro.id],
             penalties=_build_penalties(hydro, case.penalties.hydro),
+            evaporation=resolved.evaporation.get(hydro.id, ()),
+            diversion_to_id=None if hydro.diversion is None else hydro.diversion.downstream_id,
             service=service_of(hydro, stages),
         )
         for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id)
@@ -226,6 +230,9 @@ def _build_penalties(hydro: HydroRecord, default: HydroPenaltyDefaults) -> Hydro
         outflow_above_cost_per_m3s_h=pick("outflow_violation_above_cost"),
         generation_below_cost_per_mwh=pick("generation_violation_below_cost"),
         inflow_nonnegativity_cost_per_m3s_h=pick("inflow_nonnegativity_cost"),
+        evaporation_below_cost_per_m3s_h=pick("evaporation_violation_neg_cost", "evaporation_violation_cost"),
+        evaporation_above_cost_per_m3s_h=pick("evaporation_violation_pos_cost", "evaporation_violation_cost"),
+        diversion_cost_per_m3s_h=pick("diversion_cost"),
         withdrawal_below_cost_per_m3s_h=pick(
             "water_withdrawal_violation_neg_cost", "water_withdrawal_violation_cost"
         ),

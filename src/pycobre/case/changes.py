@@ -31,6 +31,7 @@ def resolve_changes(case: CaseFiles, findings: Findings) -> dict[str, Changes]:
             _collect(case, table, rows, found.setdefault(table.kind, {}), findings)
     if case.hydros is not None and "hydros" in found:
         _keep_group_limits(case.hydros.hydros, found["hydros"])
+        _check_diversions(case.hydros.hydros, found["hydros"], findings)
     for table in CHANGE_TABLES:
         if table.pairs and getattr(case, table.name) is not None:
             _check_order(case, table, found[table.kind], findings)
@@ -131,6 +132,23 @@ def _note_twice(
     )
 
 
+def _check_diversions(
+    hydros: list[HydroRecord], changes: Mapping[Place, Mapping[str, float]], findings: Findings
+) -> None:
+    """Note channels' limits of plants without a channel."""
+    without = {hydro.id: hydro for hydro in hydros if hydro.diversion is None}
+    for (id, _, _), values in changes.items():
+        if id in without and not {"diversion_min_m3s", "diversion_max_m3s"}.isdisjoint(values):
+            findings.add(
+                "reference",
+                files.HYDRO_BOUNDS,
+                "has no diversion channel",
+                entity=name_entity("hydro", id, without[id].name),
+                field="max_diversion_m3s",
+                hint=f"give it one in {files.HYDROS}, or leave the limit out",
+            )
+
+
 def _keep_group_limits(hydros: list[HydroRecord], changes: dict[Place, dict[str, float]]) -> None:
     """A unit group's own limits hold beside what a table says of its plant."""
     groups = {hydro.id: hydro.unit_groups[0] for hydro in hydros}
@@ -206,5 +224,7 @@ def hydro_limits(hydro: HydroRecord) -> dict[str, float]:
         "storage_max_hm3": hydro.reservoir.max_storage_hm3,
         "outflow_min_m3s": flow.min_outflow_m3s,
         "outflow_max_m3s": math.inf if flow.max_outflow_m3s is None else flow.max_outflow_m3s,
+        "diversion_min_m3s": 0.0,
+        "diversion_max_m3s": 0.0 if hydro.diversion is None else hydro.diversion.max_flow_m3s,
         **limits,
     }

@@ -152,11 +152,7 @@ def _check_load_factors(case: CaseFiles, findings: Findings) -> None:
         )
 
 
-_UNUSED_PENALTIES = (
-    "diversion_cost",
-    "evaporation_violation_cost",
-    "filling_target_violation_cost",
-)
+_UNUSED_PENALTIES = ("filling_target_violation_cost",)
 
 
 def _check_overrides(case: CaseFiles, findings: Findings) -> None:

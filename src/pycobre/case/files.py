@@ -48,6 +48,7 @@ SOURCE_STATS = "scenarios/non_controllable_stats.parquet"
 SOURCE_FACTORS = "scenarios/non_controllable_factors.json"
 SOURCE_BOUNDS = "constraints/ncs_bounds.parquet"
 SOURCE_PENALTIES = "constraints/penalty_overrides_ncs.parquet"
+GEOMETRY = "system/hydro_geometry.parquet"
 CONTRACTS = "system/energy_contracts.json"
 CONTRACT_BOUNDS = "constraints/contract_bounds.parquet"
 PUMPING = "system/pumping_stations.json"
@@ -102,6 +103,7 @@ class CaseFiles:
     source_factors: SourceFactorsFile | None = None
     source_bounds: Table | None = None
     source_penalties: Table | None = None
+    geometry: Table | None = None
     contracts: ContractsFile | None = None
     contract_bounds: Table | None = None
     pumping: PumpingFile | None = None

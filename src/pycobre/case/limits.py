@@ -87,6 +87,7 @@ def _price(column: str, *attributes: str) -> Changing:
 _TURBINED = ("turbined_min_m3s", "turbined_max_m3s", "m³/s")
 _OUTFLOW = ("outflow_min_m3s", "outflow_max_m3s", "m³/s")
 _STORAGE = ("storage_min_hm3", "storage_max_hm3", "hm³")
+_DIVERSION = ("diversion_min_m3s", "diversion_max_m3s", "m³/s")
 _GENERATION = ("generation_min_mw", "generation_max_mw", "MW")
 
 CHANGE_TABLES: tuple[ChangeTable, ...] = (
@@ -118,9 +119,11 @@ CHANGE_TABLES: tuple[ChangeTable, ...] = (
             Changing("max_turbined_m3s", ("turbined_max_m3s",)),
             Changing("min_generation_mw", ("generation_min_mw",)),
             Changing("max_generation_mw", ("generation_max_mw",)),
+            Changing("min_diversion_m3s", ("diversion_min_m3s",)),
+            Changing("max_diversion_m3s", ("diversion_max_m3s",)),
             _whole_stage("water_withdrawal_m3s", "withdrawal_m3s", lower=None),
         ),
-        (_STORAGE, _OUTFLOW, _TURBINED, _GENERATION),
+        (_STORAGE, _OUTFLOW, _TURBINED, _GENERATION, _DIVERSION),
     ),
     ChangeTable(
         "line_bounds",
@@ -202,11 +205,11 @@ CHANGE_TABLES: tuple[ChangeTable, ...] = (
             _price("water_withdrawal_violation_cost", "withdrawal_below", "withdrawal_above"),
             _price("water_withdrawal_violation_neg_cost", "withdrawal_below"),
             _price("water_withdrawal_violation_pos_cost", "withdrawal_above"),
-            # What these price is not modelled for now, and a case that has any of it is refused for that.
-            _whole_stage("diversion_cost"),
-            _whole_stage("evaporation_violation_cost"),
-            _whole_stage("evaporation_violation_neg_cost"),
-            _whole_stage("evaporation_violation_pos_cost"),
+            _price("diversion_cost", "diversion"),
+            _price("evaporation_violation_cost", "evaporation_below", "evaporation_above"),
+            _price("evaporation_violation_neg_cost", "evaporation_below"),
+            _price("evaporation_violation_pos_cost", "evaporation_above"),
+            # What this prices is not modelled for now, and a case that has any of it is refused for that.
             _whole_stage("filling_target_violation_cost"),
         ),
     ),

@@ -28,6 +28,7 @@ from pycobre.case.entities import (
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
 from pycobre.case.generic import ConstraintsFile, ParametersFile
+from pycobre.case.geometry import read_geometry, resolve_evaporation
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
 from pycobre.case.limits import CHANGE_TABLES
@@ -78,6 +79,7 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
     ("source_stats", files.SOURCE_STATS, tables.SOURCE_STATS),
+    ("geometry", files.GEOMETRY, tables.GEOMETRY),
     ("constraint_bounds", files.CONSTRAINT_BOUNDS, tables.CONSTRAINT_BOUNDS),
     *((table.name, table.file, table.spec) for table in CHANGE_TABLES),
 )
@@ -162,6 +164,7 @@ def check_case(
     check_sources(files_read, findings)
     changes = resolve_changes(files_read, findings)
     production = resolve_production(files_read, findings)
+    evaporation = resolve_evaporation(files_read, read_geometry(files_read.geometry), findings)
     constraints = resolve_constraints(files_read, production, findings)
     lags = resolve_lags(files_read, findings)
     correlation = resolve_correlation(files_read, findings)
@@ -172,7 +175,17 @@ def check_case(
     assert files_read.config is not None
     case = Case(
         path=root,
-        system=build_system(files_read, Resolved(lags, production, correlation, changes, constraints)),
+        system=build_system(
+            files_read,
+            Resolved(
+                lags=lags,
+                production=production,
+                correlation=correlation,
+                changes=changes,
+                constraints=constraints,
+                evaporation=evaporation,
+            ),
+        ),
         options=read_options(files_read.config),
         openings=openings,
         warnings=findings.warnings,

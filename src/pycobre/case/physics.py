@@ -104,6 +104,15 @@ def _check_hydros(case: CaseFiles, findings: Findings) -> None:
                 field="storage",
                 hint=f"correct it, or the limits in {files.HYDROS}",
             )
+    for hydro in hydros.values():
+        if hydro.diversion is not None and hydro.diversion.downstream_id == hydro.id:
+            findings.add(
+                PHYSICS,
+                files.HYDROS,
+                "diverts water to itself",
+                entity=name_entity("hydro", hydro.id, hydro.name),
+                field="diversion.downstream_id",
+            )
     reported: set[int] = set()
     for id in sorted(hydros):
         path: list[int] = []

@@ -135,6 +135,10 @@ def _check_entities(case: CaseFiles, findings: Findings) -> None:
             if hydro.downstream_id is not None:
                 entity = name_entity("hydro", hydro.id, hydro.name)
                 check(files.HYDROS, entity, "downstream_id", "hydro", hydro.downstream_id, hydros)
+            if hydro.diversion is not None:
+                entity = name_entity("hydro", hydro.id, hydro.name)
+                target = hydro.diversion.downstream_id
+                check(files.HYDROS, entity, "diversion.downstream_id", "hydro", target, hydros)
         for model in case.production.production_models if case.production else []:
             entity = name_entity("hydro", model.hydro_id)
             check(files.PRODUCTION, entity, "hydro_id", "hydro", model.hydro_id, hydros)
@@ -183,6 +187,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
         ),
         (case.planes, files.PLANES, "hydro", hydros, False),
         (case.energy, files.ENERGY, "hydro", hydros, False),
+        (case.geometry, files.GEOMETRY, "hydro", hydros, False),
         (case.noise_openings, files.NOISE_OPENINGS, "", None, False),
     ]
     for table, file, kind, known, before in checks:
@@ -207,7 +212,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
                     f"{len(lost) - 10} more ids do not exist: {list_ids(lost[10:])}",
                     field=f"{kind}_id",
                 )
-        if stages is not None:
+        if stages is not None and "stage_id" in table.ints:
             named = set(np.unique(table.ints["stage_id"]).tolist()) - {NULL_ID}
             strange = {id for id in named - stages if not (before and id < 0)}
             if strange:

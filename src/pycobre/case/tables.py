@@ -107,6 +107,16 @@ SOURCE_STATS = TableSpec(
     ),
     ("ncs_id", "stage_id"),
 )
+GEOMETRY = TableSpec(
+    (
+        _id("hydro_id"),
+        Column("volume_hm3", "double", minimum=0),
+        Column("height_m", "double"),
+        Column("area_km2", "double", minimum=0),
+    ),
+    (),
+    merged=True,
+)
 CONSTRAINT_BOUNDS = TableSpec(
     (
         _id("constraint_id"),

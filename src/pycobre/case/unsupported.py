@@ -114,8 +114,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
         "anticipated_config": Refusal("dispatch can't be decided ahead for now", "leave it out"),
     },
     HydroRecord: {
-        "diversion": Refusal("water can't be diverted for now", "leave it out"),
-        "evaporation": Refusal("evaporation is not modelled for now", "leave it out"),
         "filling": Refusal("reservoirs can't be filled for now", "leave it out"),
         "travel_time_hours": Refusal(
             "water can't take time to the next plant for now", "leave it out: released water arrives at once"
@@ -147,8 +145,6 @@ FILES: Mapping[str, Refusal] = {
     file: Refusal(reason, "remove the file, or take out what it lists")
     for file, reason in {
         "post_study_stages.json": "deliveries after the study are not modelled for now",
-        "system/hydro_geometry.parquet": "reservoir geometry only matters for evaporation and computed"
-        " production functions, which are not modelled for now",
         "system/tailrace_curves.parquet": "tailrace curves only matter for computed production functions,"
         " which are not modelled for now",
         "scenarios/inflow_history.parquet": "inflow models can't be estimated from history for now",

@@ -9,7 +9,7 @@ import numpy as np
 from pycobre.lp.assembly import ABSENT, Assembly
 from pycobre.lp.layout import IntArray
 from pycobre.lp.state import StateLayout
-from pycobre.system import InflowRecursion, System
+from pycobre.system import Evaporation, InflowRecursion, System
 
 Term = tuple[int, float]
 """A column and its factor."""
@@ -43,9 +43,17 @@ class Draft:
         hydros, blocks = len(system.hydros), len(self.blocks)
         buses, lines = len(system.buses), len(system.lines)
         segments = max((len(bus.deficit_segments) for bus in system.buses), default=0)
-        by_hydro = ("storage", "storage_below", "inflow_slack", "withdrawal_below", "withdrawal_above")
+        by_hydro = (
+            "storage",
+            "storage_below",
+            "inflow_slack",
+            "withdrawal_below",
+            "withdrawal_above",
+            "evaporation_below",
+            "evaporation_above",
+        )
         limits = ("outflow_below", "outflow_above", "turbined_below", "generation_below")
-        by_hydro_block = ("turbined", "spilled", "generation", *limits)
+        by_hydro_block = ("turbined", "spilled", "generation", "diverted", *limits)
         self.at: dict[str, IntArray] = {name: _absent(hydros) for name in (*by_hydro, "water_rows")}
         self.at |= {name: _absent(hydros, blocks) for name in by_hydro_block}
         self.at |= {name: _absent(lines, blocks) for name in ("direct", "reverse")}
@@ -66,6 +74,11 @@ class Draft:
     def serves(self, h: int) -> bool:
         """Whether the hydro at position *h* is there in this stage."""
         return self.hydros[h].service.covers(self.stage)
+
+    def evaporation(self, h: int) -> Evaporation | None:
+        """Evaporation of the hydro at position *h*, if it has any."""
+        hydro = self.hydros[h]
+        return hydro.evaporation[self.t] if hydro.evaporation and self.serves(h) else None
 
     def slack(self, name: str, cost: float, upper: float = math.inf) -> int:
         """Column for missing a limit at *cost* a unit; ABSENT where no price lets it be missed."""

@@ -112,6 +112,8 @@ def _add_flow(draft: Draft, quantity: _Quantity, what: str, h: int, k: int, fact
         quantity.add(int(at["turbined"][h, k]), factor)
     if what in ("spillage", "outflow"):
         quantity.add(int(at["spilled"][h, k]), factor)
+    if what == "diversion":
+        quantity.add(int(at["diverted"][h, k]), factor)
     if what == "generation":
         if isinstance(production, ConstantProductivity):
             quantity.add(int(at["turbined"][h, k]), factor * production.mw_per_m3s)
@@ -149,6 +151,13 @@ def _add_stage_quantity(draft: Draft, quantity: _Quantity, what: str, h: int, fa
         quantity.constant += factor * hydro.withdrawal_m3s
         quantity.add(int(draft.at["withdrawal_below"][h]), -factor)
         quantity.add(int(draft.at["withdrawal_above"][h]), factor)
+    evaporation = draft.evaporation(h) if what == "evaporation" else None
+    if evaporation is not None:
+        quantity.constant += factor * evaporation.constant_m3s
+        quantity.by_state[h] += factor * evaporation.m3s_per_hm3 / 2.0
+        quantity.add(int(draft.at["storage"][h]), factor * evaporation.m3s_per_hm3 / 2.0)
+        quantity.add(int(draft.at["evaporation_below"][h]), -factor)
+        quantity.add(int(draft.at["evaporation_above"][h]), factor)
     if what == "inflow":
         quantity.constant += factor * float(recursion.constant_m3s[h, t])
         quantity.by_noise[h] += factor * float(recursion.noise_scale_m3s[h, t])

@@ -30,6 +30,10 @@ class Layout:
         Bought inflow, m³/s over the whole stage.
     withdrawal_below, withdrawal_above : (H,)
         What is withdrawn less, or more, than shall be, m³/s over the whole stage.
+    evaporation_below, evaporation_above : (H,)
+        What evaporates less, or more, than it should, m³/s over the whole stage.
+    diverted : (H, K)
+        Flow of the channel to another plant, m³/s.
     turbined, spilled, generation, outflow_below, outflow_above, turbined_below, generation_below : (H, K)
         Flows in m³/s, generation in MW. Where production is proportional to turbined flow there is no
         generation column.
@@ -60,6 +64,9 @@ class Layout:
     inflow_slack: IntArray
     withdrawal_below: IntArray
     withdrawal_above: IntArray
+    evaporation_below: IntArray
+    evaporation_above: IntArray
+    diverted: IntArray
     turbined: IntArray
     spilled: IntArray
     generation: IntArray

@@ -26,6 +26,12 @@ def _add_plant(draft: Draft, h: int, k: int) -> None:
     )
     s = lp.column(f"spilled_m3s{label}", cost=penalties.spillage_cost_per_m3s_h * hours)
     at["turbined"][h, k], at["spilled"][h, k] = q, s
+    at["diverted"][h, k] = lp.column(
+        f"diverted_m3s{label}",
+        cost=penalties.diversion_cost_per_m3s_h * hours,
+        lower=hydro.diversion_min_m3s,
+        upper=hydro.diversion_max_m3s,
+    )
     made = _add_production(draft, h, k, label)
     balance = draft.balance(hydro.bus_id, k)
     for column, factor in made:

@@ -30,6 +30,8 @@ COST_TERMS = {
     "generation_violation": ("generation_below",),
     "inflow_penalty": ("inflow_slack",),
     "generic_violation": ("generic_below", "generic_above"),
+    "diversion": ("diverted",),
+    "evaporation_violation": ("evaporation_below", "evaporation_above"),
     "withdrawal_violation": ("withdrawal_below", "withdrawal_above"),
 }
 """Terms of a stage's cost, and the parts of the layout whose columns make them up."""
@@ -44,11 +46,13 @@ class StageOperation:
     Attributes
     ----------
     storage_initial_hm3, storage_final_hm3, storage_below_hm3, inflow_m3s, bought_inflow_m3s : (M, H)
+    evaporated_m3s, evaporation_below_m3s, evaporation_above_m3s : (M, H)
+        What evaporates, and what that is less or more than it should.
     withdrawn_m3s, withdrawal_below_m3s, withdrawal_above_m3s : (M, H)
         What is withdrawn, and what that is less or more than it shall be.
     water_value_per_hm3 : (M, H)
         What one more hm³ in the reservoir would save.
-    turbined_m3s, spilled_m3s, generation_mw : (M, H, K)
+    turbined_m3s, spilled_m3s, diverted_m3s, generation_mw : (M, H, K)
         What flows past a plant that is out of service counts as spilled.
     outflow_below_m3s, outflow_above_m3s, turbined_below_m3s, generation_below_mw : (M, H, K)
     thermal_mw : (M, J, K)
@@ -74,12 +78,16 @@ class StageOperation:
     storage_below_hm3: FloatArray
     inflow_m3s: FloatArray
     bought_inflow_m3s: FloatArray
+    evaporated_m3s: FloatArray
+    evaporation_below_m3s: FloatArray
+    evaporation_above_m3s: FloatArray
     withdrawn_m3s: FloatArray
     withdrawal_below_m3s: FloatArray
     withdrawal_above_m3s: FloatArray
     water_value_per_hm3: FloatArray
     turbined_m3s: FloatArray
     spilled_m3s: FloatArray
+    diverted_m3s: FloatArray
     generation_mw: FloatArray
     outflow_below_m3s: FloatArray
     outflow_above_m3s: FloatArray
@@ -114,6 +122,9 @@ def recover(
     at, x = model.layout, dispatch.primal
     hours = np.array([block.hours for block in system.stages[t].blocks])
     turbined, inflow = take(x, at.turbined), _inflow(recursion, t, states, noises)
+    diverted = take(x, at.diverted)
+    mean_hm3 = (states[:, : len(system.hydros)] + take(x, at.storage)) / 2.0
+    evaporated = _evaporated(system, t, mean_hm3)
     available = _available(system, t, noises)
     below, above = take(x, at.withdrawal_below), take(x, at.withdrawal_above)
     return StageOperation(
@@ -122,12 +133,16 @@ def recover(
         storage_below_hm3=take(x, at.storage_below),
         inflow_m3s=inflow,
         bought_inflow_m3s=take(x, at.inflow_slack),
+        evaporated_m3s=evaporated - take(x, at.evaporation_below) + take(x, at.evaporation_above),
+        evaporation_below_m3s=take(x, at.evaporation_below),
+        evaporation_above_m3s=take(x, at.evaporation_above),
         withdrawn_m3s=_withdrawal(system, t) - below + above,
         withdrawal_below_m3s=below,
         withdrawal_above_m3s=above,
         water_value_per_hm3=-take(dispatch.row_dual, at.water_rows),
         turbined_m3s=turbined,
-        spilled_m3s=_spilled(system, t, inflow, turbined, take(x, at.spilled)),
+        spilled_m3s=_spilled(system, t, inflow, turbined, take(x, at.spilled), diverted),
+        diverted_m3s=diverted,
         generation_mw=_generation(system, t, turbined, take(x, at.generation)),
         outflow_below_m3s=take(x, at.outflow_below),
         outflow_above_m3s=take(x, at.outflow_above),
@@ -165,8 +180,22 @@ def _withdrawal(system: System, t: int) -> FloatArray:
     )
 
 
+def _evaporated(system: System, t: int, mean_hm3: FloatArray) -> FloatArray:
+    """What should evaporate at a mean storage."""
+    lines = np.zeros((2, len(system.hydros)))
+    for h, plant in enumerate(system.hydros):
+        if plant.evaporation and plant.service.covers(system.stages[t]):
+            lines[:, h] = plant.evaporation[t].constant_m3s, plant.evaporation[t].m3s_per_hm3
+    return np.asarray(lines[0] + lines[1] * mean_hm3)
+
+
 def _spilled(
-    system: System, t: int, inflow: FloatArray, turbined: FloatArray, spilled: FloatArray
+    system: System,
+    t: int,
+    inflow: FloatArray,
+    turbined: FloatArray,
+    spilled: FloatArray,
+    diverted: FloatArray,
 ) -> FloatArray:
     """Spilled flow, with what flows past plants that are out of service."""
     stage = system.stages[t]
@@ -179,6 +208,9 @@ def _spilled(
             result[:, h] = inflow[:, h, None]
             for above in system.upstream[h]:
                 result[:, h] += turbined[:, above] + result[:, above]
+            for beside, plant in enumerate(system.hydros):
+                if plant.diversion_to_id == system.hydros[h].id:
+                    result[:, h] += diverted[:, beside]
     return result
 
 

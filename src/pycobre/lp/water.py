@@ -2,10 +2,12 @@
 
 Of hydro h, volumes in hm³, ζ_k the hm³ that 1 m³/s carries in block k:
 
-    v' + Σ_k ζ_k (q_k + s_k) - Σ_{u above h} Σ_k ζ_k (q_uk + s_uk) - ζ (σ + w⁻ - w⁺) = v + ζ (a - w)
+    v' + Σ_k ζ_k (q_k + s_k) - Σ_{u above h} Σ_k ζ_k (q_uk + s_uk) - ζ (σ + w⁻ - w⁺ + e⁻ - e⁺)
+        = v + ζ (a - w - e),    e = e0 + e1 (v + v') / 2
 
-with final storage v', turbined q, spilled s, withdrawal w, what it is missed by, w⁻ and w⁺, and, if the
-case asks for it, bought inflow σ. Pumped water leaves one reservoir and comes to another in the same way.
+with final storage v', turbined q, spilled s, withdrawal w, what it is missed by, w⁻ and w⁺, evaporation
+e likewise, and, if the case asks for it, bought inflow σ. Pumped and diverted water leaves one reservoir
+and comes to another in the same way.
 The incoming storage v and the inflow a = constant + Σ lag · past + scale · ω are data: they stand on the
 right. A plant that is out of service keeps v' = v, and what would flow to it flows to the next plant that
 is there, its own inflow too.
@@ -16,7 +18,7 @@ from __future__ import annotations
 import math
 
 from pycobre.lp.draft import Draft
-from pycobre.system import hm3_per_m3s
+from pycobre.system import Evaporation, hm3_per_m3s
 
 
 def add_reservoirs(draft: Draft) -> None:
@@ -41,6 +43,7 @@ def add_reservoirs(draft: Draft) -> None:
             at["inflow_slack"][h] = lp.column(
                 f"bought_inflow_m3s{label}", cost=penalties.inflow_nonnegativity_cost_per_m3s_h * hours
             )
+        _add_evaporation_slacks(draft, h)
         taken = hydro.withdrawal_m3s
         if taken != 0.0:
             # Missing it never turns taking into bringing, or the reverse.
@@ -56,6 +59,22 @@ def add_reservoirs(draft: Draft) -> None:
             )
 
 
+def _add_evaporation_slacks(draft: Draft, h: int) -> None:
+    """What may evaporate less, down to nothing, or more."""
+    evaporation, hydro = draft.evaporation(h), draft.hydros[h]
+    if evaporation is None or evaporation == Evaporation(0.0, 0.0):
+        return
+    label, hours = f"[hydro {hydro.id}]", draft.stage.hours
+    ends = [
+        evaporation.constant_m3s + evaporation.m3s_per_hm3 * volume for volume in (0.0, hydro.storage_max_hm3)
+    ]
+    for name, cost, most in (
+        ("evaporation_below", hydro.penalties.evaporation_below_cost_per_m3s_h, max(*ends, 0.0)),
+        ("evaporation_above", hydro.penalties.evaporation_above_cost_per_m3s_h, math.inf),
+    ):
+        draft.at[name][h] = draft.slack(f"{name}_m3s{label}", cost * hours, most)
+
+
 def add_water_balances(draft: Draft) -> None:
     """The balance of every reservoir."""
     lp, at, stage_hm3 = draft.lp, draft.at, hm3_per_m3s(draft.stage.hours)
@@ -63,8 +82,15 @@ def add_water_balances(draft: Draft) -> None:
         taken = hydro.withdrawal_m3s if draft.serves(h) else 0.0
         row = lp.row(f"water_hm3[hydro {hydro.id}]", -stage_hm3 * taken, -stage_hm3 * taken)
         at["water_rows"][h] = row
-        lp.add(row, int(at["storage"][h]), 1.0)
-        lp.move_by_state(row, h, 1.0)
+        evaporation = draft.evaporation(h)
+        # Half of what evaporates for the mean storage goes with the incoming, half with the final one.
+        half = 0.0 if evaporation is None else stage_hm3 * evaporation.m3s_per_hm3 / 2.0
+        lp.add(row, int(at["storage"][h]), 1.0 + half)
+        lp.move_by_state(row, h, 1.0 - half)
+        if evaporation is not None:
+            lp.move(row, -stage_hm3 * evaporation.constant_m3s)
+        lp.add(row, int(at["evaporation_below"][h]), -stage_hm3)
+        lp.add(row, int(at["evaporation_above"][h]), stage_hm3)
         lp.add(row, int(at["inflow_slack"][h]), -stage_hm3)
         lp.add(row, int(at["withdrawal_below"][h]), -stage_hm3)
         lp.add(row, int(at["withdrawal_above"][h]), stage_hm3)
@@ -75,6 +101,7 @@ def add_water_balances(draft: Draft) -> None:
             _add_inflow(draft, h, int(at["water_rows"][keeper]), stage_hm3)
         if not serves:
             continue
+        _add_diversion(draft, h)
         for place, sign in ((h, 1.0), (below, -1.0)):
             if place is None:
                 continue
@@ -82,6 +109,17 @@ def add_water_balances(draft: Draft) -> None:
                 volume = sign * hm3_per_m3s(block.hours)
                 lp.add(int(at["water_rows"][place]), int(at["turbined"][h, k]), volume)
                 lp.add(int(at["water_rows"][place]), int(at["spilled"][h, k]), volume)
+
+
+def _add_diversion(draft: Draft, h: int) -> None:
+    """Let diverted water leave hydro *h* and come to where its channel leads."""
+    lp, at, target = draft.lp, draft.at, draft.hydros[h].diversion_to_id
+    end = None if target is None else draft.system.reached(target, draft.stage)
+    for k, block in enumerate(draft.blocks):
+        column, volume = int(at["diverted"][h, k]), hm3_per_m3s(block.hours)
+        lp.add(int(at["water_rows"][h]), column, volume)
+        if end is not None:
+            lp.add(int(at["water_rows"][end]), column, -volume)
 
 
 def add_pumps(draft: Draft) -> None:

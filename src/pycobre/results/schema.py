@@ -127,6 +127,7 @@ SYSTEM: dict[str, pa.Schema] = dict(
                 _column("bus_id", pa.int32(), "1", "Bus of a plant; source of a line.", nullable=True),
                 _column("target_bus_id", pa.int32(), "1", "Target of a line.", nullable=True),
                 _column("upstream_id", pa.int32(), "1", "Hydro plant that is pumped from.", nullable=True),
+                _column("diversion_id", pa.int32(), "1", "Hydro plant that is diverted to.", nullable=True),
                 _column(
                     "downstream_id", pa.int32(), "1", "Hydro plant below a hydro plant, or pumped to.",
                     nullable=True,
@@ -167,6 +168,9 @@ SIMULATION: dict[str, pa.Schema] = dict(
                 _number("storage_below_hm3", "hm³", "What the final storage lacks to its minimum."),
                 _number("inflow_m3s", "m³/s", "Incremental natural inflow, mean of the stage."),
                 _number("bought_inflow_m3s", "m³/s", "Water bought on top of the inflow, mean of the stage."),
+                _number("evaporated_m3s", "m³/s", "Water that evaporates, mean of the stage."),
+                _number("evaporation_below_m3s", "m³/s", "What evaporates less than it should."),
+                _number("evaporation_above_m3s", "m³/s", "What evaporates more than it should."),
                 _number("withdrawn_m3s", "m³/s", "Water taken for other uses; below zero it is brought."),
                 _number("withdrawal_below_m3s", "m³/s", "What is withdrawn less than it should be."),
                 _number("withdrawal_above_m3s", "m³/s", "What is withdrawn more than it should be."),
@@ -181,6 +185,7 @@ SIMULATION: dict[str, pa.Schema] = dict(
             [
                 _number("turbined_m3s", "m³/s", "Flow through the turbines."),
                 _number("spilled_m3s", "m³/s", "Flow past the turbines, or a plant out of service."),
+                _number("diverted_m3s", "m³/s", "Flow of the channel to another plant; no outflow."),
                 _number("outflow_m3s", "m³/s", "Turbined and spilled flow together."),
                 _number("generation_mw", "MW", "Generation."),
                 _number("outflow_below_m3s", "m³/s", "What the outflow lacks to its minimum."),

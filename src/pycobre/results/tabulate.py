@@ -131,7 +131,8 @@ def system_tables(system: System) -> dict[str, pa.Table]:
     rows += [("thermal", plant, {"bus_id": plant.bus_id}) for plant in system.thermals]
     rows += [("source", plant, {"bus_id": plant.bus_id}) for plant in system.sources]
     for hydro in system.hydros:
-        rows.append(("hydro", hydro, {"bus_id": hydro.bus_id, "downstream_id": hydro.downstream_id}))
+        below = {"downstream_id": hydro.downstream_id, "diversion_id": hydro.diversion_to_id}
+        rows.append(("hydro", hydro, {"bus_id": hydro.bus_id, **below}))
     for contract in system.contracts:
         rows.append(("export" if contract.is_export else "import", contract, {"bus_id": contract.bus_id}))
     for pump in system.pumps:

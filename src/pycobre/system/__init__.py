@@ -14,6 +14,7 @@ from pycobre.system.entities import Bus as Bus
 from pycobre.system.entities import ConstantProductivity as ConstantProductivity
 from pycobre.system.entities import Contract as Contract
 from pycobre.system.entities import DeficitSegment as DeficitSegment
+from pycobre.system.entities import Evaporation as Evaporation
 from pycobre.system.entities import Hydro as Hydro
 from pycobre.system.entities import HydroPenalties as HydroPenalties
 from pycobre.system.entities import Line as Line

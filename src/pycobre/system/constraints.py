@@ -52,6 +52,7 @@ BY_STAGE: Mapping[str, str] = {
     "hydro_useful_volume_initial": "hydros",
     "hydro_inflow": "hydros",
     "hydro_withdrawal": "hydros",
+    "hydro_evaporation": "hydros",
 }
 """Quantities of a whole stage, and the kind of entity that each is of."""
 
@@ -60,6 +61,7 @@ BY_BLOCK: Mapping[str, str] = {
     "hydro_spillage": "hydros",
     "hydro_outflow": "hydros",
     "hydro_generation": "hydros",
+    "hydro_diversion": "hydros",
     "thermal_generation": "thermals",
     "line_direct": "lines",
     "line_reverse": "lines",

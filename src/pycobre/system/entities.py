@@ -148,6 +148,14 @@ ProductionModel = ConstantProductivity | ProductionPlanes
 
 
 @dataclass(frozen=True)
+class Evaporation:
+    """Evaporation of a stage as a line in the mean of incoming and final storage."""
+
+    constant_m3s: float
+    m3s_per_hm3: float
+
+
+@dataclass(frozen=True)
 class HydroPenalties:
     """What a hydro plant pays for using water badly or missing a soft limit.
 
@@ -165,6 +173,9 @@ class HydroPenalties:
     inflow_nonnegativity_cost_per_m3s_h: float
     withdrawal_below_cost_per_m3s_h: float = math.inf
     withdrawal_above_cost_per_m3s_h: float = math.inf
+    evaporation_below_cost_per_m3s_h: float = math.inf
+    evaporation_above_cost_per_m3s_h: float = math.inf
+    diversion_cost_per_m3s_h: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -175,6 +186,8 @@ class Hydro:
     generation, the upper limit of outflow and the withdrawal are soft: missing them costs what
     ``penalties`` says. ``production`` holds one model a stage, in the order of :attr:`System.stages`.
     ``withdrawal_m3s`` is what is taken from the reservoir for other uses; below zero it is brought there.
+    ``evaporation`` holds a line a stage too, or nothing. ``diversion_to_id`` is the plant that a channel
+    past the turbines leads to; what it carries is no outflow.
 
     Where a plant is out of ``service`` its reservoir keeps what it holds, and water that comes to it, its
     own inflow too, flows on to the next plant below that is there.
@@ -196,4 +209,8 @@ class Hydro:
     production: tuple[ProductionModel, ...]
     penalties: HydroPenalties
     withdrawal_m3s: float = 0.0
+    evaporation: tuple[Evaporation, ...] = ()
+    diversion_to_id: int | None = None
+    diversion_min_m3s: float = 0.0
+    diversion_max_m3s: float = 0.0
     service: Service = ALWAYS

@@ -182,7 +182,11 @@ class System:
         return tuple(self._receiver(hydro, stage) for hydro in self.hydros)
 
     def _receiver(self, hydro: Hydro, stage: Stage) -> int | None:
-        below = hydro.downstream_id
+        return None if hydro.downstream_id is None else self.reached(hydro.downstream_id, stage)
+
+    def reached(self, hydro_id: int, stage: Stage) -> int | None:
+        """Position of the plant that water sent to *hydro_id* comes to in *stage*: the next that is there."""
+        below: int | None = hydro_id
         while below is not None:
             position = self.hydro_position[below]
             if self.hydros[position].service.covers(stage):
