@@ -18,6 +18,7 @@ LOADED = (
     "cobre-0.18/d03-two-hydro-cascade",
     "cobre-0.18/d04-transmission",
     "cobre-0.18/d05-fpha-constant-head",
+    "cobre-0.18/d07-fpha-computed",
     "cobre-0.18/d08-evaporation",
     "cobre-0.18/d09-multi-deficit",
     "cobre-0.18/d10-inflow-nonnegativity",
@@ -35,12 +36,6 @@ EXTERNAL = "scenarios/external_inflow_scenarios.parquet"
 METHOD = "modeling.inflow_non_negativity.method"
 SCHEME = "training.scenario_source.inflow.scheme"
 REFUSED: dict[str, set[tuple[str, str | None]]] = {
-    "cobre-0.18/d07-fpha-computed": {
-        ("system/hydros.json", "efficiency"),
-        ("system/hydros.json", "hydraulic_losses"),
-        ("system/hydros.json", "tailrace"),
-        ("system/hydro_production_models.json", "stage_ranges[0].fpha_config.source"),
-    },
     "cobre-0.18/d12-par-annual": {
         (HISTORY, None),
         ("config.json", METHOD),

@@ -11,7 +11,7 @@ import numpy as np
 from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
-from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.findings import Findings, name_entity
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import study_stages
 from pycobre.case.tables import FloatArray, Table
@@ -103,14 +103,6 @@ def _check_geometry(case: CaseFiles, geometry: Mapping[int, Geometry], findings:
                 field="volume_hm3",
                 hint="keep one",
             )
-    users = {hydro.id for hydro in case.hydros.hydros if hydro.evaporation} if case.hydros else set()
-    idle = (set(geometry) & set(names)) - users
-    if idle:
-        findings.warn(
-            files.GEOMETRY,
-            f"geometries of hydros {list_ids(idle)} are not used: nothing evaporates there",
-            field="hydro_id",
-        )
     return findings.count == before
 
 

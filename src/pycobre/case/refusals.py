@@ -198,7 +198,7 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
         findings.add(
             UNSUPPORTED,
             files.PRODUCTION,
-            "given planes are never thinned out",
+            "planes are never thinned out",
             field="fpha_plane_reduction",
             hint="leave it out",
         )
@@ -222,30 +222,41 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
                 hint='use "constant_productivity", or "fpha" with precomputed planes',
             )
         for prefix, choice in choices:
-            _refuse_fields(choice, Choice, files.PRODUCTION, entity, findings, prefix)
-            fpha = choice.fpha_config
-            if choice.model != "fpha" or fpha is None:
-                continue
-            if fpha.source == "computed":
-                findings.add(
-                    UNSUPPORTED,
-                    files.PRODUCTION,
-                    "production functions can't be computed from geometry for now",
-                    entity=entity,
-                    field=f"{prefix}fpha_config.source",
-                    hint=f'use "precomputed" and give the planes in {files.PLANES}',
-                )
-                continue
-            fitting = sorted(fpha.model_dump(exclude_none=True, exclude={"source"}))
-            for name in fitting:
-                findings.add(
-                    UNSUPPORTED,
-                    files.PRODUCTION,
-                    "it only matters for computed planes",
-                    entity=entity,
-                    field=f"{prefix}fpha_config.{name}",
-                    hint="leave it out",
-                )
+            _refuse_choice(choice, entity, prefix, findings)
+
+
+def _refuse_choice(choice: Choice, entity: str, prefix: str, findings: Findings) -> None:
+    if choice.reference_volume is not None:
+        findings.warn(
+            files.PRODUCTION,
+            "has no effect: productivities are given, not taken at a volume",
+            entity=entity,
+            field=f"{prefix}reference_volume",
+            hint="leave it out",
+        )
+    fpha = choice.fpha_config
+    if choice.model != "fpha" or fpha is None:
+        return
+    if fpha.source == "computed":
+        if fpha.max_planes_per_hydro is not None:
+            findings.add(
+                UNSUPPORTED,
+                files.PRODUCTION,
+                "fitted planes are never thinned out",
+                entity=entity,
+                field=f"{prefix}fpha_config.max_planes_per_hydro",
+                hint="leave it out",
+            )
+        return
+    for name in sorted(fpha.model_dump(exclude_none=True, exclude={"source"})):
+        findings.add(
+            UNSUPPORTED,
+            files.PRODUCTION,
+            "it only matters for computed planes",
+            entity=entity,
+            field=f"{prefix}fpha_config.{name}",
+            hint="leave it out",
+        )
 
 
 def refuse_lags(case: CaseFiles, findings: Findings) -> None:

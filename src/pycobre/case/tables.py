@@ -146,7 +146,14 @@ ENERGY = TableSpec(
         _id("stage_id", nullable=True),
         Column("equivalent_productivity_mw_per_m3s", "double", nullable=True, minimum=0),
         Column("reference_outflow_m3s", "double", optional=True, nullable=True),
-        Column("specific_productivity_mw_per_m3s_per_m", "double", optional=True, nullable=True),
+        Column(
+            "specific_productivity_mw_per_m3s_per_m",
+            "double",
+            optional=True,
+            nullable=True,
+            minimum=0,
+            exclusive=True,
+        ),
     ),
     ("hydro_id", "stage_id"),
 )

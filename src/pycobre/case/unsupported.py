@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pycobre.case.entities import HydroRecord, ThermalRecord
-from pycobre.case.production import Choice
 from pycobre.case.record import Record
 from pycobre.case.stages import StageRecord
 
@@ -104,11 +103,6 @@ HONOURED_SETTINGS = frozenset(
     }
 )
 
-_HEAD = Refusal(
-    "it only matters for production functions computed from the head, which are not modelled for now",
-    "leave it out",
-)
-
 FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
     ThermalRecord: {
         "anticipated_config": Refusal("dispatch can't be decided ahead for now", "leave it out"),
@@ -118,10 +112,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
         "travel_time_hours": Refusal(
             "water can't take time to the next plant for now", "leave it out: released water arrives at once"
         ),
-        "efficiency": _HEAD,
-        "hydraulic_losses": _HEAD,
-        "tailrace": _HEAD,
-        "specific_productivity_mw_per_m3s_per_m": _HEAD,
     },
     StageRecord: {
         "sampling_method": Refusal(
@@ -131,11 +121,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
         ),
         "risk_measure": Refusal(
             "only the expectation is minimised for now", 'use "expectation"', (None, "expectation")
-        ),
-    },
-    Choice: {
-        "reference_volume": Refusal(
-            "it would change nothing: productivities are given, not computed from the head", "leave it out"
         ),
     },
 }
