@@ -134,3 +134,66 @@ def test_planes_far_from_the_function_are_warned_of(falls: Any, reload: Callable
     case, _ = reload()
     (warning,) = case.warnings
     assert "MW from the exact function" in warning.message
+
+
+TAILRACES = "system/tailrace_curves.parquet"
+
+
+def curves(directory: Any, *rows: tuple[int, float, int, float, float, float, float]) -> None:
+    """Rows of family, level below, segment, from and to outflow, coefficients 0 and 1."""
+    names = ("family_id", "downstream_reference_level_m", "segment_id", "outflow_min_m3s", "outflow_max_m3s",
+             "coefficient_0", "coefficient_1")  # fmt: skip
+    directory.tables[TAILRACES] = {
+        "hydro_id": [3] * len(rows),
+        **{name: [row[i] for row in rows] for i, name in enumerate(names)},
+        **{f"coefficient_{power}": [0.0] * len(rows) for power in (2, 3, 4)},
+    }
+    window = {"volume_min_hm3": 50.0, "volume_max_hm3": 50.0}
+    directory.put(PRODUCTION, f"{CONFIG}.fitting_window", window)
+
+
+FAMILIES = ((1, 310.0, 1, 0.0, 100.0, 310.0, 0.0), (2, 320.0, 1, 0.0, 100.0, 330.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("reference", "heights", "level"),
+    [
+        # Cobre 0.18.0 has the same levels: 65 % of the limits, else the reference, on a line between curves.
+        (None, (310.0, 320.0), 323.0),
+        ({"volume_hm3": 50.0}, (310.0, 320.0), 315.0),
+        ({"percentile": 0.25}, (310.0, 320.0), 315.0),
+        (None, (410.0, 420.0), 330.0),
+        (None, (210.0, 220.0), 310.0),
+    ],
+)
+def test_the_tailrace_follows_the_level_of_the_reservoir_below(
+    falls: Any, reload: Callable[..., Any], reference: Any, heights: tuple[float, float], level: float
+) -> None:
+    curves(falls, *FAMILIES)
+    falls.put(HYDROS, "hydros.1.reservoir.min_storage_hm3", 0.0)
+    for name, values in {
+        "hydro_id": [5, 5], "volume_hm3": [0.0, 200.0], "height_m": list(heights), "area_km2": [1.0, 1.0],
+    }.items():  # fmt: skip
+        falls.tables[GEOMETRY][name] += values
+    if reference is not None:
+        falls.put(PRODUCTION, "production_models.1.stage_ranges.0.reference_volume", reference)
+    case, problems = reload()
+    assert case is not None, problems
+    (plane,) = case.system.hydros[0].production[0].planes
+    assert plane.mw_per_m3s == pytest.approx(K * (370.0 - level))
+
+
+def test_segments_of_a_tailrace_follow_one_another(falls: Any, reload: Callable[..., Any]) -> None:
+    from pycobre.case.tables import TAILRACES as SPEC
+    from pycobre.case.tailrace import Family, Segment
+
+    assert SPEC.key == ("hydro_id", "family_id", "segment_id")
+    family = Family(
+        290.0,
+        (Segment(0.0, 30.0, np.array([310.0])), Segment(30.0, 60.0, np.array([307.0, 0.1]))),
+    )
+    outflow = np.array([0.0, 25.0, 37.5, 50.0, 60.0, 99.0])
+    np.testing.assert_allclose(family.height_m(outflow), [310.0, 310.0, 310.75, 312.0, 313.0, 313.0])
+    curves(falls, (1, 290.0, 1, 0.0, 30.0, 310.0, 0.0), (1, 290.0, 2, 40.0, 60.0, 307.0, 0.1))
+    _, problems = reload()
+    assert [(p.kind, p.file, p.entity) for p in problems] == [("dimension", TAILRACES, "hydro 3, family 1")]

@@ -49,6 +49,7 @@ SOURCE_FACTORS = "scenarios/non_controllable_factors.json"
 SOURCE_BOUNDS = "constraints/ncs_bounds.parquet"
 SOURCE_PENALTIES = "constraints/penalty_overrides_ncs.parquet"
 GEOMETRY = "system/hydro_geometry.parquet"
+TAILRACES = "system/tailrace_curves.parquet"
 CONTRACTS = "system/energy_contracts.json"
 CONTRACT_BOUNDS = "constraints/contract_bounds.parquet"
 PUMPING = "system/pumping_stations.json"
@@ -103,6 +104,7 @@ class CaseFiles:
     source_factors: SourceFactorsFile | None = None
     source_bounds: Table | None = None
     source_penalties: Table | None = None
+    tailraces: Table | None = None
     geometry: Table | None = None
     contracts: ContractsFile | None = None
     contract_bounds: Table | None = None

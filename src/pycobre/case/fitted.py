@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+
+import numpy as np
 
 from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
-from pycobre.case.fitting import Fit, fit, window_of
+from pycobre.case.fitting import Fit, Head, fit, window_of
 from pycobre.case.geometry import read_geometry
-from pycobre.case.production import Choice, FphaConfig
+from pycobre.case.production import Choice, FphaConfig, ReferenceVolume
 from pycobre.case.stages import StageRecord
 from pycobre.case.tables import NULL_ID, Table
+from pycobre.case.tailrace import read_tailraces
 from pycobre.system import ProductionPlanes
 
+REFERENCE_SHARE = 0.65
+"""Share of the storage limits that a reservoir's level is taken at where the case says nothing."""
 WORST_SHARE = 0.1
 """Planes that are further than this from the exact function, as a share of its most, are warned of."""
 HEAD_FIELDS = ("efficiency", "hydraulic_losses", "tailrace", "specific_productivity_mw_per_m3s_per_m")
@@ -30,11 +36,19 @@ def is_computed(choice: Choice) -> bool:
 class Fitting:
     """Fits planes plant by plant; the same plant with the same settings once for all stages."""
 
-    def __init__(self, case: CaseFiles, findings: Findings) -> None:
-        self.case, self.findings = case, findings
+    def __init__(
+        self,
+        case: CaseFiles,
+        references: Mapping[tuple[int, int], ReferenceVolume | None],
+        findings: Findings,
+    ) -> None:
+        """*references* are the volumes that other plants' heads are taken at, by hydro and stage id."""
+        self.case, self.references, self.findings = case, references, findings
+        self.hydros = {hydro.id: hydro for hydro in case.hydros.hydros} if case.hydros else {}
+        self.tailraces = read_tailraces(case, findings)
         self.geometry = read_geometry(case.geometry)
         self.specific = _read_specific(case.energy)
-        self.fits: dict[tuple[int, str, float | None], Fit | None] = {}
+        self.fits: dict[tuple[int, str, float | None, float | None], Fit | None] = {}
         self.users: set[int] = set()
 
     def planes(
@@ -45,13 +59,34 @@ class Fitting:
         self.users.add(hydro.id)
         keys = ((hydro.id, stage.id), (hydro.id, NULL_ID))
         specific = next((self.specific[key] for key in keys if key in self.specific), None)
-        key = (hydro.id, choice.fpha_config.model_dump_json(), specific)
+        below = self._level_below(hydro, stage)
+        key = (hydro.id, choice.fpha_config.model_dump_json(), specific, below)
         if key not in self.fits:
-            self.fits[key] = self._fit(hydro, where, choice.fpha_config, specific)
+            self.fits[key] = self._fit(hydro, where, choice.fpha_config, specific, below)
         found = self.fits[key]
         return None if found is None else found.planes
 
-    def _fit(self, hydro: HydroRecord, where: str, config: FphaConfig, specific: float | None) -> Fit | None:
+    def _level_below(self, hydro: HydroRecord, stage: StageRecord) -> float | None:
+        """Level of the reservoir below at its reference volume, if that matters to the plant."""
+        below = self.hydros.get(-1 if hydro.downstream_id is None else hydro.downstream_id)
+        if below is None or below.id not in self.geometry or len(self.tailraces.get(hydro.id, ())) < 2:
+            return None
+        store, reference = below.reservoir, self.references.get((below.id, stage.id))
+        share = REFERENCE_SHARE if reference is None else reference.percentile
+        volume = None if reference is None else reference.volume_hm3
+        if volume is None:
+            volume = store.min_storage_hm3 + (share or 0.0) * (store.max_storage_hm3 - store.min_storage_hm3)
+        points = self.geometry[below.id]
+        return float(np.interp(volume, points.volume_hm3, points.height_m))
+
+    def _fit(
+        self,
+        hydro: HydroRecord,
+        where: str,
+        config: FphaConfig,
+        specific: float | None,
+        level_below_m: float | None,
+    ) -> Fit | None:
         entity = name_entity("hydro", hydro.id, hydro.name)
 
         def note(kind: str, file: str, message: str, field: str, hint: str | None = None) -> None:
@@ -84,7 +119,8 @@ class Fitting:
             return None
         if hydro.generation.max_turbined_m3s <= 0.0:
             return Fit(ProductionPlanes(()), 0.0, 0.0, 0.0, 0.0)
-        found = fit(hydro, points, config, specific)
+        families = self.tailraces.get(hydro.id, ())
+        found = fit(Head(hydro, points, specific, families, level_below_m), config)
         if found.most_mw <= 0.0:
             hint = "look at its heights, its tailrace and its losses"
             note(
@@ -112,6 +148,14 @@ class Fitting:
                 files.GEOMETRY,
                 f"geometries of hydros {list_ids(idle)} are not used: nothing evaporates there, and no"
                 " production function is computed",
+                field="hydro_id",
+            )
+        idle = (set(self.tailraces) & set(self.hydros)) - self.users
+        if idle:
+            self.findings.warn(
+                files.TAILRACES,
+                f"curves of hydros {list_ids(idle)} are not used: no production function of theirs is"
+                " computed",
                 field="hydro_id",
             )
         for field in HEAD_FIELDS:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pycobre.case.entities import HydroRecord, TailracePolynomial
+from pycobre.case.entities import HydroRecord
 from pycobre.case.geometry import Geometry
 from pycobre.case.production import FphaConfig
 from pycobre.case.tables import FloatArray
+from pycobre.case.tailrace import Family, tailrace_height
 from pycobre.system import ProductionPlane, ProductionPlanes
 
 GRAVITY_MW = 9.81e-3
@@ -57,8 +58,16 @@ class Fit:
 class Head:
     """The exact production function of a plant."""
 
-    def __init__(self, hydro: HydroRecord, geometry: Geometry, specific: float | None) -> None:
+    def __init__(
+        self,
+        hydro: HydroRecord,
+        geometry: Geometry,
+        specific: float | None,
+        families: tuple[Family, ...] = (),
+        level_below_m: float | None = None,
+    ) -> None:
         self.hydro, self.geometry = hydro, geometry
+        self.families, self.level_below_m = families, level_below_m
         own = hydro.specific_productivity_mw_per_m3s_per_m if specific is None else specific
         efficiency = 1.0 if hydro.efficiency is None else hydro.efficiency.value
         self.mw_per_m3s_m = GRAVITY_MW * efficiency if own is None else own
@@ -66,21 +75,11 @@ class Head:
     def generation_mw(self, volume_hm3: FloatArray, turbined: FloatArray, spilled: FloatArray) -> FloatArray:
         """φ at arrays of the same shape."""
         level = np.interp(volume_hm3, self.geometry.volume_hm3, self.geometry.height_m)
-        head = level - self._tailrace(turbined + spilled)
+        head = level - tailrace_height(self.hydro, self.families, self.level_below_m, turbined + spilled)
         losses = self.hydro.hydraulic_losses
         if losses is not None:
             head = head * (1.0 - losses.value) if losses.type == "factor" else head - losses.value_m
         return np.asarray(self.mw_per_m3s_m * turbined * np.maximum(head, 0.0))
-
-    def _tailrace(self, outflow: FloatArray) -> FloatArray:
-        curve = self.hydro.tailrace
-        if curve is None:
-            return np.zeros(outflow.shape)
-        if isinstance(curve, TailracePolynomial):
-            return np.asarray(np.polynomial.polynomial.polyval(outflow, np.array(curve.coefficients)))
-        points = sorted((point.outflow_m3s, point.height_m) for point in curve.points)
-        flows, heights = np.array(points).T
-        return np.asarray(np.interp(outflow, flows, heights))
 
 
 def window_of(hydro: HydroRecord, config: FphaConfig) -> tuple[float, float]:
@@ -101,9 +100,10 @@ def window_of(hydro: HydroRecord, config: FphaConfig) -> tuple[float, float]:
     )
 
 
-def fit(hydro: HydroRecord, geometry: Geometry, config: FphaConfig, specific: float | None) -> Fit:
-    """Planes of a plant whose window and flow are not upside down."""
-    head, (low, high) = Head(hydro, geometry, specific), window_of(hydro, config)
+def fit(head: Head, config: FphaConfig) -> Fit:
+    """Planes of a plant whose window is not upside down."""
+    hydro = head.hydro
+    low, high = window_of(hydro, config)
     flow = hydro.generation.max_turbined_m3s
     volumes = np.linspace(low, high, config.volume_discretization_points or POINTS)
     if high <= low:

@@ -79,6 +79,7 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
     ("source_stats", files.SOURCE_STATS, tables.SOURCE_STATS),
+    ("tailraces", files.TAILRACES, tables.TAILRACES),
     ("geometry", files.GEOMETRY, tables.GEOMETRY),
     ("constraint_bounds", files.CONSTRAINT_BOUNDS, tables.CONSTRAINT_BOUNDS),
     *((table.name, table.file, table.spec) for table in CHANGE_TABLES),

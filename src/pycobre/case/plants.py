@@ -32,7 +32,17 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
     stages = study_stages(case)
     written = case.production.production_models if case.production else []
     models = {model.hydro_id: model for model in written}
-    fitting = Fitting(case, findings)
+    chosen_by_id = {
+        hydro.id: _choose(models[hydro.id], stages, name_entity("hydro", hydro.id, hydro.name), findings)
+        for hydro in case.hydros.hydros
+        if hydro.id in models
+    }
+    references = {
+        (id, stage.id): choice.reference_volume
+        for id, chosen in chosen_by_id.items()
+        for stage, _, choice in chosen
+    }
+    fitting = Fitting(case, references, findings)
     planes = None if files.PLANES in case.broken else _read_planes(case.planes)
     energy = None if files.ENERGY in case.broken else read_energy(case.energy)
     result: dict[int, tuple[ProductionModel, ...]] = {}
@@ -50,7 +60,7 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
                 ' "constant_productivity", "productivity_mw_per_m3s": 0.9}]}',
             )
             continue
-        chosen = _choose(models[hydro.id], stages, entity, findings)
+        chosen = chosen_by_id[hydro.id]
         _check_choices(hydro, chosen, entity, findings)
         resolved = [
             fitting.planes(hydro, stage, where, choice)

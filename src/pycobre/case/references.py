@@ -188,6 +188,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
         (case.planes, files.PLANES, "hydro", hydros, False),
         (case.energy, files.ENERGY, "hydro", hydros, False),
         (case.geometry, files.GEOMETRY, "hydro", hydros, False),
+        (case.tailraces, files.TAILRACES, "hydro", hydros, False),
         (case.noise_openings, files.NOISE_OPENINGS, "", None, False),
     ]
     for table, file, kind, known, before in checks:

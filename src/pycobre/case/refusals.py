@@ -222,14 +222,14 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
                 hint='use "constant_productivity", or "fpha" with precomputed planes',
             )
         for prefix, choice in choices:
-            _refuse_choice(choice, entity, prefix, findings)
+            _refuse_choice(case, choice, entity, prefix, findings)
 
 
-def _refuse_choice(choice: Choice, entity: str, prefix: str, findings: Findings) -> None:
-    if choice.reference_volume is not None:
+def _refuse_choice(case: CaseFiles, choice: Choice, entity: str, prefix: str, findings: Findings) -> None:
+    if choice.reference_volume is not None and case.tailraces is None:
         findings.warn(
             files.PRODUCTION,
-            "has no effect: productivities are given, not taken at a volume",
+            "has no effect: there are no tailrace curves that depend on the level below",
             entity=entity,
             field=f"{prefix}reference_volume",
             hint="leave it out",

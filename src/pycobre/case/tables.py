@@ -30,6 +30,8 @@ KEY_WORDS = {
     "hydro_id": "hydro",
     "bus_id": "bus",
     "line_id": "line",
+    "family_id": "family",
+    "segment_id": "segment",
     "contract_id": "contract",
     "station_id": "pumping station",
     "constraint_id": "constraint",
@@ -116,6 +118,18 @@ GEOMETRY = TableSpec(
     ),
     (),
     merged=True,
+)
+TAILRACES = TableSpec(
+    (
+        _id("hydro_id"),
+        _id("family_id"),
+        Column("downstream_reference_level_m", "double"),
+        _id("segment_id"),
+        Column("outflow_min_m3s", "double", minimum=0),
+        Column("outflow_max_m3s", "double", minimum=0),
+        *(Column(f"coefficient_{power}", "double") for power in range(5)),
+    ),
+    ("hydro_id", "family_id", "segment_id"),
 )
 CONSTRAINT_BOUNDS = TableSpec(
     (

@@ -130,8 +130,6 @@ FILES: Mapping[str, Refusal] = {
     file: Refusal(reason, "remove the file, or take out what it lists")
     for file, reason in {
         "post_study_stages.json": "deliveries after the study are not modelled for now",
-        "system/tailrace_curves.parquet": "tailrace curves only matter for computed production functions,"
-        " which are not modelled for now",
         "scenarios/inflow_history.parquet": "inflow models can't be estimated from history for now",
         "scenarios/inflow_annual_component.parquet": "PAR-A models are not sampled for now",
         "scenarios/external_inflow_scenarios.parquet": "external scenarios can't be read for now",
