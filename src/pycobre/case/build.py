@@ -10,6 +10,7 @@ import numpy as np
 from pycobre.case.changes import hydro_limits
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
+from pycobre.case.filling import filling_targets
 from pycobre.case.lags import Lags
 from pycobre.case.penalties import HydroPenaltyDefaults, SegmentRecord
 from pycobre.case.service import service_of
@@ -192,7 +193,8 @@ def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
     assert case.hydros is not None
     assert case.penalties is not None
     assert case.initial is not None
-    storage = {item.hydro_id: item.value_hm3 for item in case.initial.storage}
+    initial = (*case.initial.storage, *case.initial.filling_storage)
+    storage = {item.hydro_id: item.value_hm3 for item in initial}
     stages = study_stages(case)
     return tuple(
         Hydro(
@@ -206,6 +208,7 @@ def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
             penalties=_build_penalties(hydro, case.penalties.hydro),
             evaporation=resolved.evaporation.get(hydro.id, ()),
             diversion_to_id=None if hydro.diversion is None else hydro.diversion.downstream_id,
+            filling_targets_hm3=filling_targets(hydro, storage[hydro.id], stages),
             service=service_of(hydro, stages),
         )
         for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id)
@@ -233,6 +236,7 @@ def _build_penalties(hydro: HydroRecord, default: HydroPenaltyDefaults) -> Hydro
         evaporation_below_cost_per_m3s_h=pick("evaporation_violation_neg_cost", "evaporation_violation_cost"),
         evaporation_above_cost_per_m3s_h=pick("evaporation_violation_pos_cost", "evaporation_violation_cost"),
         diversion_cost_per_m3s_h=pick("diversion_cost"),
+        filling_below_cost_per_hm3=pick("filling_target_violation_cost"),
         withdrawal_below_cost_per_m3s_h=pick(
             "water_withdrawal_violation_neg_cost", "water_withdrawal_violation_cost"
         ),

@@ -19,7 +19,6 @@ def check_dimensions(case: CaseFiles, findings: Findings) -> None:
     _check_autoregression(case, findings)
     _check_storage(case, findings)
     _check_load_factors(case, findings)
-    _check_overrides(case, findings)
 
 
 def _check_inflow_stats(case: CaseFiles, findings: Findings) -> None:
@@ -150,19 +149,3 @@ def _check_load_factors(case: CaseFiles, findings: Findings) -> None:
             field="bus_id",
             hint=f"give these buses rows in {files.LOAD_STATS}",
         )
-
-
-_UNUSED_PENALTIES = ("filling_target_violation_cost",)
-
-
-def _check_overrides(case: CaseFiles, findings: Findings) -> None:
-    for hydro in case.hydros.hydros if case.hydros else []:
-        for name in _UNUSED_PENALTIES:
-            if hydro.penalties is not None and getattr(hydro.penalties, name) is not None:
-                findings.warn(
-                    files.HYDROS,
-                    "prices something that is not modelled for now, so it has no effect",
-                    entity=name_entity("hydro", hydro.id, hydro.name),
-                    field=f"penalties.{name}",
-                    hint="leave it out",
-                )

@@ -209,8 +209,7 @@ CHANGE_TABLES: tuple[ChangeTable, ...] = (
             _price("evaporation_violation_cost", "evaporation_below", "evaporation_above"),
             _price("evaporation_violation_neg_cost", "evaporation_below"),
             _price("evaporation_violation_pos_cost", "evaporation_above"),
-            # What this prices is not modelled for now, and a case that has any of it is refused for that.
-            _whole_stage("filling_target_violation_cost"),
+            _whole_stage("filling_target_violation_cost", "filling_below_cost_per_hm3"),
         ),
     ),
 )

@@ -26,6 +26,7 @@ from pycobre.case.entities import (
     ThermalsFile,
 )
 from pycobre.case.files import CaseFiles
+from pycobre.case.filling import check_filling
 from pycobre.case.findings import Findings
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.geometry import read_geometry, resolve_evaporation
@@ -162,6 +163,7 @@ def check_case(
     check_calendar(files_read, findings)
     check_physics(files_read, findings)
     check_service(files_read, findings)
+    check_filling(files_read, findings)
     check_sources(files_read, findings)
     changes = resolve_changes(files_read, findings)
     production = resolve_production(files_read, findings)

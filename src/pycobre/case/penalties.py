@@ -40,7 +40,6 @@ class HydroPenaltyDefaults(Record):
     outflow_violation_above_cost: CostPerFlowHour
     generation_violation_below_cost: CostPerMwh
     inflow_nonnegativity_cost: CostPerFlowHour | None = Field(default=None, description="1000 when absent")
-    # Filling is not modelled for now; the format asks for its price, and a case that has any is refused.
     diversion_cost: CostPerFlowHour
     evaporation_violation_cost: CostPerFlowHour
     evaporation_violation_neg_cost: CostPerFlowHour | None = None

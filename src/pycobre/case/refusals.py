@@ -183,7 +183,6 @@ def _refuse_initial(case: CaseFiles, findings: Findings) -> None:
     if case.initial is None:
         return
     for field, reason in (
-        ("filling_storage", "reservoirs can't be filled for now"),
         ("past_defluences", "water can't take time to the next plant for now"),
         ("past_anticipated_commitments", "dispatch can't be decided ahead for now"),
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pycobre.case import files
-from pycobre.case.entities import Entity, MayRetire
+from pycobre.case.entities import Entity, HydroRecord, MayRetire
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.stages import StageRecord
@@ -14,8 +14,10 @@ from pycobre.system import Service
 def service_of(record: MayRetire, stages: list[StageRecord]) -> Service:
     """Stages in which an entity is there: from its entry stage and its first day of operation on.
 
-    A stage that has begun by that day is not yet its own.
+    A stage that has begun by that day is not yet its own. A reservoir is there when its filling begins.
     """
+    if isinstance(record, HydroRecord) and record.filling is not None:
+        return Service(record.filling.start_stage_id, record.exit_stage_id)
     entry = record.entry_stage_id
     if record.operational_start_date > stages[0].start_date:
         ready = [stage.id for stage in stages if stage.start_date >= record.operational_start_date]

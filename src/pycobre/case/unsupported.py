@@ -108,7 +108,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
         "anticipated_config": Refusal("dispatch can't be decided ahead for now", "leave it out"),
     },
     HydroRecord: {
-        "filling": Refusal("reservoirs can't be filled for now", "leave it out"),
         "travel_time_hours": Refusal(
             "water can't take time to the next plant for now", "leave it out: released water arrives at once"
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pycobre.lp.assembly import ABSENT
 from pycobre.lp.draft import Draft, Term
 from pycobre.system import ConstantProductivity, Hydro, ProductionPlanes
 
@@ -70,6 +71,8 @@ def _add_production(draft: Draft, h: int, k: int, label: str) -> list[Term]:
         return [(q, production.mw_per_m3s)]
     g = lp.column(f"generation_mw{label}", upper=hydro.generation_max_mw)
     at["generation"][h, k] = g
+    if g == ABSENT:
+        return []
     assert isinstance(production, ProductionPlanes)
     for number, plane in enumerate(production.planes):
         row = lp.row(f"plane_{number}_mw{label}", -math.inf, plane.constant_mw)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pycobre.system.changes import ALWAYS, Service
 
@@ -176,6 +177,7 @@ class HydroPenalties:
     evaporation_below_cost_per_m3s_h: float = math.inf
     evaporation_above_cost_per_m3s_h: float = math.inf
     diversion_cost_per_m3s_h: float = 0.0
+    filling_below_cost_per_hm3: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,9 @@ class Hydro:
     ``penalties`` says. ``production`` holds one model a stage, in the order of :attr:`System.stages`.
     ``withdrawal_m3s`` is what is taken from the reservoir for other uses; below zero it is brought there.
     ``evaporation`` holds a line a stage too, or nothing. ``diversion_to_id`` is the plant that a channel
-    past the turbines leads to; what it carries is no outflow.
+    past the turbines leads to; what it carries is no outflow. ``filling_targets_hm3`` names, by stage id,
+    the final storages of a reservoir that is being filled: missing them costs a price of its own, and the
+    turbines don't turn in these stages.
 
     Where a plant is out of ``service`` its reservoir keeps what it holds, and water that comes to it, its
     own inflow too, flows on to the next plant below that is there.
@@ -213,4 +217,5 @@ class Hydro:
     diversion_to_id: int | None = None
     diversion_min_m3s: float = 0.0
     diversion_max_m3s: float = 0.0
+    filling_targets_hm3: Mapping[int, float] = field(default_factory=dict)
     service: Service = ALWAYS

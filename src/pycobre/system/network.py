@@ -175,7 +175,12 @@ class System:
 
     def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
         """Hydro plants with what holds in *stage*, or in a *block* of it, in service or not."""
-        return self._in("hydros", self.hydros, stage, block)
+        return tuple(
+            _being_filled(plant, plant.filling_targets_hm3[stage.id])
+            if stage.id in plant.filling_targets_hm3
+            else plant
+            for plant in self._in("hydros", self.hydros, stage, block)
+        )
 
     def receivers_in(self, stage: Stage) -> tuple[int | None, ...]:
         """Position of the hydro that each one's water flows on to in *stage*: the next that is there."""
@@ -201,3 +206,17 @@ class System:
         if not changes:
             return entities
         return tuple(changed(entity, changes, stage, block) for entity in entities)
+
+
+def _being_filled(plant: Hydro, target_hm3: float) -> Hydro:
+    """*plant* with its turbines still, and the target in place of its minimum storage."""
+    price = plant.penalties.filling_below_cost_per_hm3
+    return replace(
+        plant,
+        storage_min_hm3=target_hm3,
+        turbined_min_m3s=0.0,
+        turbined_max_m3s=0.0,
+        generation_min_mw=0.0,
+        generation_max_mw=0.0,
+        penalties=replace(plant.penalties, storage_below_cost_per_hm3=price),
+    )
