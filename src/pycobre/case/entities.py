@@ -193,10 +193,10 @@ class HydroRecord(MayRetire):
     generation: Generation
     unit_groups: list[UnitGroup] = Field(min_length=1)
     penalties: HydroPenaltyOverrides | None = None
-    # Refused for now; read so that they are refused by name and not as unknown.
     diversion: Diversion | None = None
     evaporation: Evaporation | None = None
     filling: Filling | None = None
+    # Refused for now; read so that it is refused by name and not as unknown.
     travel_time_hours: float | None = None
     efficiency: Efficiency | None = None
     hydraulic_losses: Annotated[LossFactor | LossConstant | None, Field(discriminator="type")] = None

@@ -59,6 +59,7 @@ def resolve_evaporation(
     result: dict[int, tuple[Evaporation, ...]] = {}
     if not _check_geometry(case, geometry, findings):
         return result
+    shares = [_shares(stage) for stage in study_stages(case) if stage.end_date > stage.start_date]
     for hydro in case.hydros.hydros if case.hydros else []:
         if hydro.evaporation is None:
             continue
@@ -84,8 +85,7 @@ def resolve_evaporation(
                 hint=f"give its areas by volume, or take evaporation out of {files.HYDROS}",
             )
         if findings.count == before and hydro.id in geometry:
-            stages = study_stages(case)
-            result[hydro.id] = tuple(_evaporation(hydro, geometry[hydro.id], stage) for stage in stages)
+            result[hydro.id] = tuple(_evaporation(hydro, geometry[hydro.id], part) for part in shares)
     return result
 
 
@@ -106,21 +106,31 @@ def _check_geometry(case: CaseFiles, geometry: Mapping[int, Geometry], findings:
     return findings.count == before
 
 
-def _evaporation(hydro: HydroRecord, geometry: Geometry, stage: StageRecord) -> Evaporation:
-    """Mean of the stage's days, each with the height of its month."""
-    assert hydro.evaporation is not None
-    references = hydro.evaporation.reference_volumes_hm3
-    middle = (hydro.reservoir.min_storage_hm3 + hydro.reservoir.max_storage_hm3) / 2.0
+Shares = tuple[tuple[int, float, float], ...]
+"""Months of a stage: number from 0, share of the stage's days, and m³/s of a mm a month on a km²."""
+
+
+def _shares(stage: StageRecord) -> Shares:
     days = (stage.end_date - stage.start_date).days
     per_month: dict[tuple[int, int], int] = {}
     for offset in range(days):
         day = stage.start_date + timedelta(days=offset)
         per_month[day.year, day.month] = per_month.get((day.year, day.month), 0) + 1
+    return tuple(
+        (month - 1, count / days, M3_PER_MM_KM2 / (calendar.monthrange(year, month)[1] * SECONDS_PER_DAY))
+        for (year, month), count in per_month.items()
+    )
+
+
+def _evaporation(hydro: HydroRecord, geometry: Geometry, shares: Shares) -> Evaporation:
+    """Mean of the stage's days, each with the height of its month."""
+    assert hydro.evaporation is not None
+    references = hydro.evaporation.reference_volumes_hm3
+    middle = (hydro.reservoir.min_storage_hm3 + hydro.reservoir.max_storage_hm3) / 2.0
     constant = slope = 0.0
-    for (year, month), count in per_month.items():
-        seconds = calendar.monthrange(year, month)[1] * SECONDS_PER_DAY
-        flow_per_km2 = hydro.evaporation.coefficients_mm[month - 1] * M3_PER_MM_KM2 / seconds
-        area, rise = geometry.area_line(middle if references is None else references[month - 1])
-        constant += count / days * flow_per_km2 * area
-        slope += count / days * flow_per_km2 * rise
+    for month, share, flow_per_mm_km2 in shares:
+        area, rise = geometry.area_line(middle if references is None else references[month])
+        weight = share * hydro.evaporation.coefficients_mm[month] * flow_per_mm_km2
+        constant += weight * area
+        slope += weight * rise
     return Evaporation(constant, slope)

@@ -38,7 +38,10 @@ class Draft:
         self.blocks = self.stage.blocks
         self.lp = Assembly(f"stage {self.stage.id}")
         self.hydros = system.hydros_in(self.stage)
-        self.hydros_in_block = [system.hydros_in(self.stage, block) for block in self.blocks]
+        differs = system.differs_by_block("hydros", self.stage)
+        self.hydros_in_block = [
+            system.hydros_in(self.stage, block) if differs else self.hydros for block in self.blocks
+        ]
         self.receivers = system.receivers_in(self.stage)
         hydros, blocks = len(system.hydros), len(self.blocks)
         buses, lines = len(system.buses), len(system.lines)

@@ -182,6 +182,15 @@ class System:
             for plant in self._in("hydros", self.hydros, stage, block)
         )
 
+    def differs_by_block(self, kind: str, stage: Stage) -> bool:
+        """Whether anything of the *kind* changes between the blocks of *stage*."""
+        return (kind, stage.id) in self._changing_blocks
+
+    @cached_property
+    def _changing_blocks(self) -> frozenset[tuple[str, int]]:
+        places = ((kind, place) for kind, changes in self.changes.items() for place in changes)
+        return frozenset((kind, stage) for kind, (_, stage, block) in places if block is not None)
+
     def receivers_in(self, stage: Stage) -> tuple[int | None, ...]:
         """Position of the hydro that each one's water flows on to in *stage*: the next that is there."""
         return tuple(self._receiver(hydro, stage) for hydro in self.hydros)
