@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pycobre.system.calendar import Block, Stage
@@ -45,15 +44,9 @@ def changed(entity: EntityT, changes: Changes, stage: Stage, block: Block | None
     return _replaced(entity, values) if values else entity
 
 
-@cache
-def _attributes(kind: type) -> frozenset[str]:
-    return frozenset(field.name for field in fields(kind))
-
-
 def _replaced(record: EntityT, values: Mapping[str, float]) -> EntityT:
     """*record* with *values*; what is not its own attribute belongs to a record inside, its penalties."""
-    kind: type[Any] = type(record)
-    own = _attributes(kind)
+    own = vars(record)
     direct: dict[str, Any] = {name: value for name, value in values.items() if name in own}
     inner = {name: value for name, value in values.items() if name not in own}
     if inner:
