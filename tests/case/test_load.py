@@ -14,7 +14,7 @@ import pytest
 from pycobre.case import Schemes, StudyOptions, check_case, load_case
 from pycobre.errors import CaseError
 from pycobre.stochastic import sample_openings
-from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes, ThermalOverride
+from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes
 
 ARRAYS = {
     "inflow": ("mean_m3s", "std_m3s", "coefficients", "lag_mean_m3s", "lag_std_m3s", "past_m3s"),
@@ -105,7 +105,7 @@ def test_a_plant_keeps_the_tighter_limits_of_itself_and_its_group(
 
 def test_thermal_bounds_override_only_what_they_give(load: Callable[..., Any]) -> None:
     system = load().system
-    assert system.thermal_overrides == {(4, 1): ThermalOverride(None, 40.0, None)}
+    assert system.changes == {"thermals": {(4, 1, None): {"generation_max_mw": 40.0}}}
     changed = system.thermals_in(system.stages[1])[0]
     assert (changed.generation_min_mw, changed.generation_max_mw, changed.cost_per_mwh) == (5.0, 40.0, 80.0)
 
@@ -360,7 +360,7 @@ def test_no_result_depends_on_the_order_in_a_file(directory: Any, load: Callable
         for values in columns.values():
             values.reverse()
     other = load()
-    for name in ("stages", "buses", "lines", "thermals", "hydros", "thermal_overrides"):
+    for name in ("stages", "buses", "lines", "thermals", "hydros", "changes"):
         assert getattr(one.system, name) == getattr(other.system, name)
     for room, names in ARRAYS.items():
         for name in names:
@@ -377,7 +377,7 @@ def test_load_case_raises_everything_at_once(directory: Any, reload: Callable[..
     directory.put("system/lines.json", "lines.0.target_bus_id", 9)
     directory.put("initial_conditions.json", "storage.0.value_hm3", 999.0)
     directory.put("scenarios/load_seasonal_stats.parquet", "mean_mw.1", None)
-    directory.put("system/hydros.json", "hydros.1.evaporation", {"coefficients_mm": [0.0] * 12})
+    directory.put("system/hydros.json", "hydros.1.travel_time_hours", 3.0)
     directory.drop("system/hydro_production_models.json", "production_models.1")
     case, problems = reload()
     assert case is None
@@ -452,7 +452,7 @@ def test_a_misspelt_file_is_warned_of(directory: Any, load: Callable[..., Any]) 
 
 
 def test_an_empty_file_of_an_unsupported_thing_is_fine(directory: Any, load: Callable[..., Any]) -> None:
-    directory.documents["system/energy_contracts.json"] = {"$schema": "x", "energy_contracts": []}
+    directory.documents["post_study_stages.json"] = {"$schema": "x", "stages": []}
     directory.tables["constraints/hydro_bounds.parquet"] = {"hydro_id": [], "stage_id": []}
     assert load().warnings == ()
 

@@ -18,31 +18,19 @@ LOADED = (
     "cobre-0.18/d03-two-hydro-cascade",
     "cobre-0.18/d04-transmission",
     "cobre-0.18/d05-fpha-constant-head",
+    "cobre-0.18/d07-fpha-computed",
+    "cobre-0.18/d08-evaporation",
     "cobre-0.18/d09-multi-deficit",
     "cobre-0.18/d10-inflow-nonnegativity",
+    "cobre-0.18/d13-generic-constraint",
     "cobre-0.18/d14-block-factors",
+    "cobre-0.18/d15-non-controllable-source",
     "cobre-0.18/d21-min-outflow-regression",
+    "cobre-0.18/d23-bidirectional-withdrawal",
     "cobre-0.18/d24-productivity-override",
     "cobre-0.18/d27-per-stage-thermal-cost",
     "synthetic/mid20",
 )
-GEOMETRY = "system/hydro_geometry.parquet"
-SOURCES, SOURCE_STATS = "system/non_controllable_sources.json", "scenarios/non_controllable_stats.parquet"
-GENERIC = "constraints/generic_constraints.json"
-GENERIC_BOUNDS = "constraints/generic_constraint_bounds.parquet"
-REFUSED: dict[str, set[tuple[str, str | None]]] = {
-    "cobre-0.18/d07-fpha-computed": {
-        (GEOMETRY, None),
-        ("system/hydros.json", "efficiency"),
-        ("system/hydros.json", "hydraulic_losses"),
-        ("system/hydros.json", "tailrace"),
-        ("system/hydro_production_models.json", "stage_ranges[0].fpha_config.source"),
-    },
-    "cobre-0.18/d08-evaporation": {(GEOMETRY, None), ("system/hydros.json", "evaporation")},
-    "cobre-0.18/d13-generic-constraint": {(GENERIC, None), (GENERIC_BOUNDS, None)},
-    "cobre-0.18/d15-non-controllable-source": {(SOURCES, None), (SOURCE_STATS, None)},
-    "cobre-0.18/d23-bidirectional-withdrawal": {("constraints/hydro_bounds.parquet", None)},
-}
 COEFFICIENTS = "scenarios/inflow_ar_coefficients.parquet"
 WARNED: dict[str, set[tuple[str, str | None]]] = {
     "cobre-0.18/d12-par-annual": {
@@ -82,15 +70,6 @@ def test_an_original_with_oddities_loads_and_names_them(name: str) -> None:
     odd = [warning for warning in case.warnings if "standard month" not in warning.message]
     assert {(warning.file, warning.field) for warning in odd} == WARNED[name]
     assert all(warning.hint for warning in odd)
-
-
-@pytest.mark.parametrize("name", _there(tuple(REFUSED)))
-def test_an_original_is_refused_for_exact_reasons(name: str) -> None:
-    case, problems = check_case(SHARED / name)
-    assert case is None
-    errors = [problem for problem in problems if problem.kind != "warning"]
-    assert {(problem.file, problem.field) for problem in errors} == REFUSED[name]
-    assert all(problem.hint for problem in errors)
 
 
 @pytest.mark.parametrize("config", OLD)

@@ -18,10 +18,15 @@ ANALYTIC = {
     "d03-two-hydro-cascade": (4171000.0 / 3.0, 1e-4),
     "d04-transmission": (5263443883.0 / 657.0, 1e-4),
     "d05-fpha-constant-head": (23635000.0 / 9.0, 1e-4),
+    "d07-fpha-computed": (3657537.6966, 1e-3),  # recorded
+    "d08-evaporation": (2628380.5311, 1e-3),  # recorded
     "d09-multi-deficit": (80738000.0, 1e-6),
     "d10-inflow-nonnegativity": (28562500.0 / 9.0, 1e-4),
+    "d13-generic-constraint": (15330000.0, 1e-2),
     "d14-block-factors": (176900.0, 1e-4),
+    "d15-non-controllable-source": (437927.0, 1e-2),
     "d21-min-outflow-regression": (285716111.1111, 1e-2),  # recorded
+    "d23-bidirectional-withdrawal": (8795111.1111, 1e-3),  # recorded
     "d24-productivity-override": (23945000.0 / 9.0, 1e-4),
     "d27-per-stage-thermal-cost": (10950000.0, 1e-2),
 }

@@ -16,8 +16,8 @@ def stream(scenario=0, stage=0):
     return generator(1, Purpose.SIMULATION, 0, scenario, stage)
 
 
-def source(fresh=(), replays=None):
-    return ForwardNoise(TERMS, fresh, replays or {}, (FACTOR,), (0, 0))
+def source(fresh=(), replays=None, within_reach=lambda stage, noise: noise):
+    return ForwardNoise(TERMS, fresh, replays or {}, (FACTOR,), (0, 0), within_reach)
 
 
 def test_a_class_that_is_drawn_anew_leaves_the_others_to_the_opening():
@@ -41,6 +41,14 @@ def test_replayed_scenarios_take_their_turn():
     ours = source(replays={"load": replay})
     assert [ours.noise(0, k, stream(), np.zeros(3))[2] for k in range(5)] == [1.0, 2.0, 3.0, 1.0, 2.0]
     assert [ours.noise(1, k, stream(), np.zeros(3))[2] for k in range(3)] == [9.0, 9.0, 9.0]
+
+
+def test_noise_that_no_source_can_follow_is_cut_off_wherever_it_comes_from():
+    replay = Replay((np.array([[4.0]]),))
+    ours = source(("inflow",), {"load": replay}, within_reach=lambda stage, noise: np.minimum(noise, 0.5))
+    noise = ours.noise(0, 0, stream(), np.array([5.0, 6.0, 7.0]))
+    assert noise[2] == 0.5
+    assert (noise <= 0.5).all()
 
 
 def statistics(std):

@@ -19,8 +19,6 @@ def check_dimensions(case: CaseFiles, findings: Findings) -> None:
     _check_autoregression(case, findings)
     _check_storage(case, findings)
     _check_load_factors(case, findings)
-    _check_thermal_bounds(case, findings)
-    _check_overrides(case, findings)
     _check_openings(case, findings)
 
 
@@ -160,37 +158,6 @@ def _check_load_factors(case: CaseFiles, findings: Findings) -> None:
             field="bus_id",
             hint=f"give these buses rows in {files.LOAD_STATS}",
         )
-
-
-def _check_thermal_bounds(case: CaseFiles, findings: Findings) -> None:
-    table = case.thermal_bounds
-    if table is None or table.rows == 0:
-        return
-    values = ("min_generation_mw", "max_generation_mw", "cost_per_mwh")
-    empty = np.all([np.isnan(table.floats[name]) for name in values], axis=0)
-    if empty.any():
-        findings.warn(files.THERMAL_BOUNDS, f"{int(empty.sum())} rows give neither a limit nor a cost")
-
-
-_UNUSED_PENALTIES = (
-    "diversion_cost",
-    "evaporation_violation_cost",
-    "filling_target_violation_cost",
-    "water_withdrawal_violation_cost",
-)
-
-
-def _check_overrides(case: CaseFiles, findings: Findings) -> None:
-    for hydro in case.hydros.hydros if case.hydros else []:
-        for name in _UNUSED_PENALTIES:
-            if hydro.penalties is not None and getattr(hydro.penalties, name) is not None:
-                findings.warn(
-                    files.HYDROS,
-                    "prices something that is not modelled for now, so it has no effect",
-                    entity=name_entity("hydro", hydro.id, hydro.name),
-                    field=f"penalties.{name}",
-                    hint="leave it out",
-                )
 
 
 def _check_openings(case: CaseFiles, findings: Findings) -> None:

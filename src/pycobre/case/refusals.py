@@ -10,16 +10,17 @@ from pathlib import Path
 import pyarrow as pa
 
 from pycobre.case import files
-from pycobre.case.entities import Entity, HydroRecord
+from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.inflow import StageInflow
 from pycobre.case.production import Choice
 from pycobre.case.record import Record
+from pycobre.case.service import entities_of
 from pycobre.case.stages import StageRecord, StateVariables
 from pycobre.case.statistics import read_coefficients
 from pycobre.case.tables import count_rows
-from pycobre.case.unsupported import FIELDS, FILES, RETIRES, SETTINGS, UNSUPPORTED, find_refusal
+from pycobre.case.unsupported import FIELDS, FILES, SETTINGS, UNSUPPORTED, find_refusal
 from pycobre.system import season_occurrences
 
 
@@ -33,16 +34,6 @@ def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
     _refuse_stages(case, findings)
     _refuse_initial(case, findings)
     _refuse_production(case, findings)
-    if case.thermal_bounds is not None and "block_id" in case.thermal_bounds.present:
-        blocks = case.thermal_bounds.ints["block_id"]
-        if (blocks >= 0).any():
-            findings.add(
-                UNSUPPORTED,
-                files.THERMAL_BOUNDS,
-                "thermal limits that change by block are not modelled for now",
-                field="block_id",
-                hint="leave the column null: limits hold for the whole stage",
-            )
 
 
 def _holds_something(root: Path, file: str, findings: Findings) -> bool:
@@ -131,28 +122,11 @@ def _refuse_fields(
 
 
 def _refuse_entities(case: CaseFiles, findings: Findings) -> None:
-    groups: list[tuple[str, str, list[Entity]]] = [
-        ("bus", files.BUSES, list(case.buses.buses) if case.buses else []),
-        ("line", files.LINES, list(case.lines.lines) if case.lines else []),
-        ("thermal", files.THERMALS, list(case.thermals.thermals) if case.thermals else []),
-        ("hydro", files.HYDROS, list(case.hydros.hydros) if case.hydros else []),
-    ]
-    first_day = min(stage.start_date for stage in case.stages.stages) if case.stages else None
-    for kind, file, entities in groups:
+    for kind, file, entities in entities_of(case):
         for record in entities:
             entity = name_entity(kind, record.id, record.name)
             if type(record) in FIELDS:
                 _refuse_fields(record, type(record), file, entity, findings)
-            if first_day is not None and record.operational_start_date > first_day:
-                findings.add(
-                    UNSUPPORTED,
-                    file,
-                    f"enters service on {record.operational_start_date}, after the study's first day"
-                    f" ({first_day}); {RETIRES.reason}",
-                    entity=entity,
-                    field="operational_start_date",
-                    hint="leave the entity out, or date it at or before the first day",
-                )
             if isinstance(record, HydroRecord) and len(record.unit_groups) > 1:
                 findings.add(
                     UNSUPPORTED,
@@ -211,7 +185,6 @@ def _refuse_initial(case: CaseFiles, findings: Findings) -> None:
     if case.initial is None:
         return
     for field, reason in (
-        ("filling_storage", "reservoirs can't be filled for now"),
         ("past_defluences", "water can't take time to the next plant for now"),
         ("past_anticipated_commitments", "dispatch can't be decided ahead for now"),
     ):
@@ -226,7 +199,7 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
         findings.add(
             UNSUPPORTED,
             files.PRODUCTION,
-            "given planes are never thinned out",
+            "planes are never thinned out",
             field="fpha_plane_reduction",
             hint="leave it out",
         )
@@ -250,30 +223,41 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
                 hint='use "constant_productivity", or "fpha" with precomputed planes',
             )
         for prefix, choice in choices:
-            _refuse_fields(choice, Choice, files.PRODUCTION, entity, findings, prefix)
-            fpha = choice.fpha_config
-            if choice.model != "fpha" or fpha is None:
-                continue
-            if fpha.source == "computed":
-                findings.add(
-                    UNSUPPORTED,
-                    files.PRODUCTION,
-                    "production functions can't be computed from geometry for now",
-                    entity=entity,
-                    field=f"{prefix}fpha_config.source",
-                    hint=f'use "precomputed" and give the planes in {files.PLANES}',
-                )
-                continue
-            fitting = sorted(fpha.model_dump(exclude_none=True, exclude={"source"}))
-            for name in fitting:
-                findings.add(
-                    UNSUPPORTED,
-                    files.PRODUCTION,
-                    "it only matters for computed planes",
-                    entity=entity,
-                    field=f"{prefix}fpha_config.{name}",
-                    hint="leave it out",
-                )
+            _refuse_choice(case, choice, entity, prefix, findings)
+
+
+def _refuse_choice(case: CaseFiles, choice: Choice, entity: str, prefix: str, findings: Findings) -> None:
+    if choice.reference_volume is not None and case.tailraces is None:
+        findings.warn(
+            files.PRODUCTION,
+            "has no effect: there are no tailrace curves that depend on the level below",
+            entity=entity,
+            field=f"{prefix}reference_volume",
+            hint="leave it out",
+        )
+    fpha = choice.fpha_config
+    if choice.model != "fpha" or fpha is None:
+        return
+    if fpha.source == "computed":
+        if fpha.max_planes_per_hydro is not None:
+            findings.add(
+                UNSUPPORTED,
+                files.PRODUCTION,
+                "fitted planes are never thinned out",
+                entity=entity,
+                field=f"{prefix}fpha_config.max_planes_per_hydro",
+                hint="leave it out",
+            )
+        return
+    for name in sorted(fpha.model_dump(exclude_none=True, exclude={"source"})):
+        findings.add(
+            UNSUPPORTED,
+            files.PRODUCTION,
+            "it only matters for computed planes",
+            entity=entity,
+            field=f"{prefix}fpha_config.{name}",
+            hint="leave it out",
+        )
 
 
 def refuse_lags(case: CaseFiles, inflow: StageInflow | None, findings: Findings) -> None:

@@ -30,6 +30,14 @@ DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64, DAY: np.
 KEY_WORDS = {
     "hydro_id": "hydro",
     "bus_id": "bus",
+    "line_id": "line",
+    "family_id": "family",
+    "segment_id": "segment",
+    "contract_id": "contract",
+    "station_id": "pumping station",
+    "constraint_id": "constraint",
+    "ncs_id": "source",
+    "block_id": "block",
     "thermal_id": "thermal",
     "stage_id": "stage",
     "lag": "lag",
@@ -59,6 +67,8 @@ class TableSpec:
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    merged: bool = False
+    """Several rows of a key may each give other columns."""
 
 
 def _id(name: str, nullable: bool = False) -> Column:
@@ -114,16 +124,46 @@ NOISE_OPENINGS = TableSpec(
     ),
     ("stage_id", "opening_index", "entity_index"),
 )
-THERMAL_BOUNDS = TableSpec(
+SOURCE_STATS = TableSpec(
     (
-        _id("thermal_id"),
+        Column("ncs_id", "int32"),
+        Column("stage_id", "int32"),
+        Column("mean", "double", minimum=0, maximum=1),
+        Column("std", "double", minimum=0),
+    ),
+    ("ncs_id", "stage_id"),
+)
+GEOMETRY = TableSpec(
+    (
+        _id("hydro_id"),
+        Column("volume_hm3", "double", minimum=0),
+        Column("height_m", "double"),
+        Column("area_km2", "double", minimum=0),
+    ),
+    (),
+    merged=True,
+)
+TAILRACES = TableSpec(
+    (
+        _id("hydro_id"),
+        _id("family_id"),
+        Column("downstream_reference_level_m", "double"),
+        _id("segment_id"),
+        Column("outflow_min_m3s", "double", minimum=0),
+        Column("outflow_max_m3s", "double", minimum=0),
+        *(Column(f"coefficient_{power}", "double") for power in range(5)),
+    ),
+    ("hydro_id", "family_id", "segment_id"),
+)
+CONSTRAINT_BOUNDS = TableSpec(
+    (
+        _id("constraint_id"),
         _id("stage_id"),
         Column("block_id", "int32", optional=True, nullable=True),
-        Column("min_generation_mw", "double", optional=True, nullable=True, minimum=0),
-        Column("max_generation_mw", "double", optional=True, nullable=True, minimum=0),
-        Column("cost_per_mwh", "double", optional=True, nullable=True, minimum=0),
+        Column("bound_lower", "double", optional=True, nullable=True),
+        Column("bound_upper", "double", optional=True, nullable=True),
     ),
-    ("thermal_id", "stage_id", "block_id"),
+    ("constraint_id", "stage_id", "block_id"),
 )
 PLANES = TableSpec(
     (
@@ -144,7 +184,14 @@ ENERGY = TableSpec(
         _id("stage_id", nullable=True),
         Column("equivalent_productivity_mw_per_m3s", "double", nullable=True, minimum=0),
         Column("reference_outflow_m3s", "double", optional=True, nullable=True),
-        Column("specific_productivity_mw_per_m3s_per_m", "double", optional=True, nullable=True),
+        Column(
+            "specific_productivity_mw_per_m3s_per_m",
+            "double",
+            optional=True,
+            nullable=True,
+            minimum=0,
+            exclusive=True,
+        ),
     ),
     ("hydro_id", "stage_id"),
 )
@@ -186,7 +233,8 @@ def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> Ta
     for column in spec.columns:
         if column.name in table.present:
             _check_values(raw, table, column, file, spec, findings)
-    _check_key(table, file, spec, findings)
+    if not spec.merged:
+        _check_key(table, file, spec, findings)
     return table if findings.count == before else None
 
 

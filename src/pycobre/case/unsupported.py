@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pycobre.case.entities import HydroRecord, LineRecord, ThermalRecord
-from pycobre.case.production import Choice
+from pycobre.case.entities import HydroRecord, ThermalRecord
 from pycobre.case.record import Record
 from pycobre.case.stages import StageRecord
 
@@ -103,45 +102,20 @@ HONOURED_SETTINGS = frozenset(
     }
 )
 
-RETIRES = Refusal(
-    "entities can't enter or leave during the study for now", "leave it out, or leave the entity out"
-)
-_HEAD = Refusal(
-    "it only matters for production functions computed from the head, which are not modelled for now",
-    "leave it out",
-)
-
 FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
-    LineRecord: {"entry_stage_id": RETIRES, "exit_stage_id": RETIRES},
     ThermalRecord: {
-        "entry_stage_id": RETIRES,
-        "exit_stage_id": RETIRES,
         "anticipated_config": Refusal("dispatch can't be decided ahead for now", "leave it out"),
     },
     HydroRecord: {
-        "entry_stage_id": RETIRES,
-        "exit_stage_id": RETIRES,
-        "diversion": Refusal("water can't be diverted for now", "leave it out"),
-        "evaporation": Refusal("evaporation is not modelled for now", "leave it out"),
-        "filling": Refusal("reservoirs can't be filled for now", "leave it out"),
         "travel_time_hours": Refusal(
             "water can't take time to the next plant for now", "leave it out: released water arrives at once"
         ),
-        "efficiency": _HEAD,
-        "hydraulic_losses": _HEAD,
-        "tailrace": _HEAD,
-        "specific_productivity_mw_per_m3s_per_m": _HEAD,
     },
     StageRecord: {
         "sampling_method": Refusal(
             "openings can't be chosen by clusters for now",
             'use "lhs" or "qmc_sobol", or give them in scenarios/noise_openings.parquet',
             ("saa", "lhs", "qmc_sobol", "qmc_halton", "historical_residuals"),
-        ),
-    },
-    Choice: {
-        "reference_volume": Refusal(
-            "it would change nothing: productivities are given, not computed from the head", "leave it out"
         ),
     },
 }
@@ -151,33 +125,9 @@ FILES: Mapping[str, Refusal] = {
     file: Refusal(reason, "remove the file, or take out what it lists")
     for file, reason in {
         "post_study_stages.json": "deliveries after the study are not modelled for now",
-        "system/non_controllable_sources.json": "non-controllable sources are not modelled for now",
-        "system/pumping_stations.json": "pumping stations are not modelled for now",
-        "system/energy_contracts.json": "energy contracts are not modelled for now",
-        "system/hydro_geometry.parquet": "reservoir geometry only matters for evaporation and computed"
-        " production functions, which are not modelled for now",
-        "system/tailrace_curves.parquet": "tailrace curves only matter for computed production functions,"
-        " which are not modelled for now",
-        "scenarios/non_controllable_stats.parquet": "non-controllable sources are not modelled for now",
-        "scenarios/non_controllable_factors.json": "non-controllable sources are not modelled for now",
         "scenarios/external_ncs_scenarios.parquet": "external scenarios can't be read for now",
-        "constraints/hydro_bounds.parquet": "hydro limits that change by stage are not modelled for now",
         "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"
         " for now",
-        "constraints/line_bounds.parquet": "line capacities that change by stage are not modelled for now",
-        "constraints/pumping_bounds.parquet": "pumping stations are not modelled for now",
-        "constraints/contract_bounds.parquet": "energy contracts are not modelled for now",
-        "constraints/ncs_bounds.parquet": "non-controllable sources are not modelled for now",
-        "constraints/generic_constraints.json": "generic constraints are not modelled for now",
-        "constraints/generic_constraint_bounds.parquet": "generic constraints are not modelled for now",
-        "constraints/generic_parameters.json": "generic constraints are not modelled for now",
-        "constraints/penalty_overrides_bus.parquet": "penalties that change by stage are not modelled"
-        " for now",
-        "constraints/penalty_overrides_line.parquet": "penalties that change by stage are not modelled"
-        " for now",
-        "constraints/penalty_overrides_hydro.parquet": "penalties that change by stage are not modelled"
-        " for now",
-        "constraints/penalty_overrides_ncs.parquet": "non-controllable sources are not modelled for now",
     }.items()
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,8 @@ class ForwardNoise:
         Classes that are replayed.
     factors, profile_of_stage
         Factors of the correlation, and which holds in which stage.
+    within_reach
+        Cuts off, at (stage, noise), what the stage's problem can't follow.
     """
 
     terms: Mapping[str, IntArray]
@@ -53,6 +55,7 @@ class ForwardNoise:
     replays: Mapping[str, Replay]
     factors: tuple[FloatArray, ...]
     profile_of_stage: tuple[int, ...]
+    within_reach: Callable[[int, FloatArray], FloatArray]
 
     def noise(self, node: int, number: int, stream: np.random.Generator, opening: FloatArray) -> FloatArray:
         """Noise (D,) of trajectory *number* in stage *node*; that of *opening* where a class is in-sample."""
@@ -65,7 +68,7 @@ class ForwardNoise:
                 result[self.terms[name]] = drawn[self.terms[name]]
         for name, replay in self.replays.items():
             result[self.terms[name]] = replay.at(node, number)
-        return result
+        return self.within_reach(node, result)
 
 
 def replay_inflows(

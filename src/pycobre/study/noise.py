@@ -64,11 +64,11 @@ def forward_noise(
     if schemes.in_sample:
         return None
     system = case.system
-    hydros, buses = len(system.hydros), len(system.load.random_buses)
+    hydros, sources = len(system.hydros), system.first_source_noise
     terms = {
         "inflow": np.arange(hydros),
-        "load": np.arange(hydros, hydros + buses),
-        "ncs": np.arange(hydros + buses, system.noise_dimension),
+        "load": np.arange(hydros, sources),
+        "ncs": np.arange(sources, system.noise_dimension),
     }
     replays: dict[str, Replay] = {}
     for name in terms:
@@ -81,7 +81,8 @@ def forward_noise(
         else:
             replays[name] = _replay_load(system, given)
     fresh = tuple(name for name in terms if getattr(schemes, name) == OUT_OF_SAMPLE)
-    return ForwardNoise(terms, fresh, replays, factors, system.correlation.profile_of_stage)
+    profiles = system.correlation.profile_of_stage
+    return ForwardNoise(terms, fresh, replays, factors, profiles, system.within_reach)
 
 
 def _replay_load(system: System, demand_mw: tuple[FloatArray, ...]) -> Replay:

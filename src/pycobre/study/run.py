@@ -143,6 +143,7 @@ class Run:
         if self.comm.rank == 0:
             given = self.case.openings
             openings = sample_openings(self.system, self.options.tree_seed) if given is None else given
+            openings = tuple(self.system.within_reach(t, noise) for t, noise in enumerate(openings))
             flat = np.concatenate([opening.ravel() for opening in openings])
         self.comm.broadcast(flat, 0)
         region = self.comm.create_shared_region(max(len(flat), 1), np.float64)

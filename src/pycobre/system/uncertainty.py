@@ -1,7 +1,8 @@
 """What is known of inflows and demands: statistics per stage, as arrays in the system's order.
 
 H hydros, B buses, T stages, K blocks (the most of any stage), P the highest autoregressive order,
-D noise dimensions: all hydros, then the buses whose demand is random, each ascending by id.
+D noise dimensions: all hydros, then the buses whose demand is random, then the sources that have
+statistics, each ascending by id.
 """
 
 from __future__ import annotations
@@ -133,6 +134,39 @@ class LoadStatistics:
     def random_buses(self) -> tuple[int, ...]:
         """Positions of the buses whose demand is random in some stage."""
         return tuple(int(b) for b in np.flatnonzero((self.std_mw > 0).any(axis=1)))
+
+
+@dataclass(frozen=True, eq=False)
+class SourceStatistics:
+    """Available generation of S non-controllable sources.
+
+    Available in a block: capacity · block factor · (mean + std · ω), the last between 0 and 1.
+
+    Attributes
+    ----------
+    mean, std : (S, T)
+        Mean and standard deviation of the share of the capacity that is available.
+    block_factor : (S, T, K)
+        Availability of a block over the stage's; one where the case says nothing.
+    drawn
+        Positions of the sources that have a noise term, whether or not it has any weight.
+    """
+
+    mean: FloatArray
+    std: FloatArray
+    block_factor: FloatArray
+    drawn: tuple[int, ...] = ()
+
+    def clip(self, t: int, noise: FloatArray) -> FloatArray:
+        """Noise (.., drawn sources) of stage position *t*, cut where availability leaves 0 to 1."""
+        rows = list(self.drawn)
+        mean, std = self.mean[rows, t], self.std[rows, t]
+        spread = np.where(std > 0.0, std, 1.0)
+        cut = np.clip(noise, -mean / spread, (1.0 - mean) / spread)
+        return np.where(std > 0.0, cut, noise)
+
+
+NO_SOURCES = SourceStatistics(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0, 0)))
 
 
 @dataclass(frozen=True, eq=False)
