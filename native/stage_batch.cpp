@@ -74,6 +74,26 @@ Failure StageProblem::expectation(int units, const double *states, const int *fi
     });
 }
 
+Failure StageProblem::by_opening(int units, const double *states, const int *first, const int *last,
+                                 const double *noises, const int8_t *bases, int basis_length, int most,
+                                 double *values, double *slopes, int8_t *bases_out) {
+    const size_t width = data_.states_in, length = this->basis_length();
+    return over_units(units, [&](Worker &worker, int unit) -> Failure {
+        worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
+        for (int opening = first[unit]; opening < last[unit]; ++opening) {
+            if (!worker.solve(states + unit * width, noises + static_cast<size_t>(opening) * data_.noises, ladder_))
+                return {unit, opening, worker.status};
+            const size_t place = static_cast<size_t>(unit) * most + (opening - first[unit]);
+            values[place] = worker.dual_objective;
+            std::fill(slopes + place * width, slopes + (place + 1) * width, 0.0);
+            worker.add_slope(1.0, slopes + place * width);
+            if (opening == first[unit]) worker.basis(bases_out + unit * length);
+        }
+        worker.mark_used(bases_out + unit * length);
+        return {};
+    });
+}
+
 Failure StageProblem::dispatch(int units, const double *states, const double *noises, const int8_t *bases,
                                int basis_length, double *objectives, double *futures, double *next_states,
                                double *primal, double *row_dual) {

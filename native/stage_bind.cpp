@@ -102,6 +102,30 @@ void bind_stage(nb::module_ &m) {
                      probabilities.data(), bases.data(), static_cast<int>(bases.shape(1)), values.data(),
                      slopes.data(), bases_out.data()));
              })
+        .def("by_opening",
+             [](StageProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,
+                In<int8_t, 2> bases, Out<double, 2> values, Out<double, 3> slopes, Out<int8_t, 2> bases_out) {
+                 const size_t units = states.shape(0), most = values.shape(1);
+                 const int length = self.basis_length();
+                 require(static_cast<int>(states.shape(1)) == self.data().states_in, "states");
+                 require(static_cast<int>(noises.shape(1)) == self.data().noises, "noises");
+                 require(first.size() == units && last.size() == units, "first or last");
+                 for (size_t k = 0; k < units; ++k)
+                     require(0 <= first.data()[k] && first.data()[k] < last.data()[k] &&
+                                 last.data()[k] <= static_cast<int>(noises.shape(0)) &&
+                                 last.data()[k] - first.data()[k] <= static_cast<int>(most), "first or last");
+                 require(bases.shape(0) == units && static_cast<int>(bases.shape(1)) <= length, "bases");
+                 require(values.shape(0) == units && slopes.shape(0) == units && slopes.shape(1) == most,
+                         "values or slopes");
+                 require(slopes.shape(2) == states.shape(1), "slopes");
+                 require(bases_out.shape(0) == units && static_cast<int>(bases_out.shape(1)) == length,
+                         "bases_out");
+                 nb::gil_scoped_release nogil;
+                 return tuple_of(self.by_opening(
+                     static_cast<int>(units), states.data(), first.data(), last.data(), noises.data(),
+                     bases.data(), static_cast<int>(bases.shape(1)), static_cast<int>(most), values.data(),
+                     slopes.data(), bases_out.data()));
+             })
         .def("dispatch",
              [](StageProblem &self, In<double, 2> states, In<double, 2> noises, In<int8_t, 2> bases,
                 Out<double, 1> objectives, Out<double, 1> futures, Out<double, 2> next_states,

@@ -113,6 +113,10 @@ class StageProblem {
     Failure expectation(int units, const double *states, const int *first, const int *last,
                         const double *noises, const double *probabilities, const int8_t *bases,
                         int basis_length, double *values, double *slopes, int8_t *bases_out);
+    // The same, each opening on its own: `most` places a unit, those beyond its openings left as they are.
+    Failure by_opening(int units, const double *states, const int *first, const int *last, const double *noises,
+                       const int8_t *bases, int basis_length, int most, double *values, double *slopes,
+                       int8_t *bases_out);
     // Optimal dispatch of each of `units` pairs of state and noise.
     Failure dispatch(int units, const double *states, const double *noises, const int8_t *bases,
                      int basis_length, double *objectives, double *futures, double *next_states,

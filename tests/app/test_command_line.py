@@ -43,6 +43,25 @@ def test_json_has_one_object_a_line_and_a_result_last(pycobre_run, last_record, 
     assert Results.open(tmp_path / "out").status == "complete"
 
 
+def test_a_risk_averse_bound_is_labelled_and_not_compared(pycobre_run, last_record, toy, tmp_path):
+    """With the dearest third alone it never rains: 150 MW at 50, then 100 at 100, and the water at last."""
+    case = tmp_path / "toy"
+    shutil.copytree(toy, case)
+    stages = json.loads((case / "stages.json").read_text())
+    for stage in stages["stages"]:
+        stage["risk_measure"] = {"cvar": {"alpha": 1.0 / 3.0, "lambda": 1.0}}
+    (case / "stages.json").write_text(json.dumps(stages))
+    ran = pycobre_run("run", case, "--out", tmp_path / "out", "--json")
+    assert ran.returncode == 0, ran.stderr
+    result = last_record(ran.stdout)
+    assert result["lower_bound"] == pytest.approx(17500.0)
+    assert result["simulated_mean"] < 17500.0
+    assert (result["risk_averse"], result["bound_holds"]) == (True, None)
+    assert "risk-averse" in ran.stderr
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["run"]["risk_averse"] is True
+
+
 def test_pipe_gets_a_table_of_fixed_width(pycobre_run, toy, tmp_path):
     ran = pycobre_run("run", toy, "--out", tmp_path / "out", "--set", "training.iterations=3")
     assert ran.returncode == 0, ran.stderr

@@ -17,7 +17,12 @@ START = "1990-01-01"
 MONTHS = ("2024-01-01", "2024-02-01", "2024-03-01", "2024-04-01")
 HOURS = (744.0, 696.0, 744.0)
 SEASONS = [{"id": month, "month_start": month + 1, "label": str(month + 1)} for month in range(12)]
-TYPES = {"opening_index": pa.uint32(), "entity_index": pa.uint32()}
+TYPES = {
+    "opening_index": pa.uint32(),
+    "entity_index": pa.uint32(),
+    "start_date": pa.date32(),
+    "end_date": pa.date32(),
+}
 
 
 def _plant(id: int, name: str, bus_id: int, downstream_id: int | None) -> dict[str, Any]:

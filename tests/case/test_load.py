@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pycobre.case import StudyOptions, check_case, load_case
+from pycobre.case import Schemes, StudyOptions, check_case, load_case
 from pycobre.errors import CaseError
-from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes, ThermalOverride
+from pycobre.stochastic import sample_openings
+from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes
 
 ARRAYS = {
     "inflow": ("mean_m3s", "std_m3s", "coefficients", "lag_mean_m3s", "lag_std_m3s", "past_m3s"),
@@ -43,6 +44,34 @@ def test_stages_keep_dates_blocks_and_discount(load: Callable[..., Any]) -> None
         (1, "LIGHT", 522.0),
     ]
     assert (stage.num_openings, stage.annual_discount_rate, stage.season_id) == (2, 0.1, 1)
+
+
+def test_risk_measure_of_a_stage_is_its_own(directory: Any, load: Callable[..., Any]) -> None:
+    directory.put("stages.json", "stages.1.risk_measure", {"cvar": {"alpha": 0.15, "lambda": 0.4}})
+    directory.put("stages.json", "stages.2.risk_measure", "expectation")
+    stages = load().system.stages
+    assert [(s.cvar_tail, s.cvar_weight, s.risk_averse) for s in stages] == [
+        (1.0, 0.0, False),
+        (0.15, 0.4, True),
+        (1.0, 0.0, False),
+    ]
+
+
+@pytest.mark.parametrize("method", ["lhs", "qmc_sobol", "qmc_halton"])
+def test_sampling_method_decides_the_openings(directory: Any, load: Callable[..., Any], method: str) -> None:
+    before = sample_openings(load().system, 1)
+    directory.put("stages.json", "stages.1.sampling_method", method)
+    after = sample_openings(load().system, 1)
+    assert [(a != b).all() for a, b in zip(before, after, strict=True)] == [False, True, False]
+
+
+def test_sobol_openings_that_are_no_power_of_two_are_warned_of(
+    directory: Any, load: Callable[..., Any]
+) -> None:
+    directory.put("stages.json", "stages.1.sampling_method", "qmc_sobol")
+    assert load().warnings == ()
+    directory.put("stages.json", "stages.1.num_openings", 6)
+    assert [(w.entity, w.field) for w in load().warnings] == [("stage 1", "num_openings")]
 
 
 def test_penalties_fall_back_from_entity_to_file(directory: Any, load: Callable[..., Any]) -> None:
@@ -76,7 +105,7 @@ def test_a_plant_keeps_the_tighter_limits_of_itself_and_its_group(
 
 def test_thermal_bounds_override_only_what_they_give(load: Callable[..., Any]) -> None:
     system = load().system
-    assert system.thermal_overrides == {(4, 1): ThermalOverride(None, 40.0, None)}
+    assert system.changes == {"thermals": {(4, 1, None): {"generation_max_mw": 40.0}}}
     changed = system.thermals_in(system.stages[1])[0]
     assert (changed.generation_min_mw, changed.generation_max_mw, changed.cost_per_mwh) == (5.0, 40.0, 80.0)
 
@@ -292,7 +321,10 @@ def test_options_have_defaults(load: Callable[..., Any]) -> None:
         forward_seed=42,
         simulation_seed=42,
         simulation_scenarios=7,
+        training_schemes=Schemes(),
+        simulation_schemes=Schemes(),
         cost_scale_factor=None,
+        export_stochastic=False,
     )
 
 
@@ -328,7 +360,7 @@ def test_no_result_depends_on_the_order_in_a_file(directory: Any, load: Callable
         for values in columns.values():
             values.reverse()
     other = load()
-    for name in ("stages", "buses", "lines", "thermals", "hydros", "thermal_overrides"):
+    for name in ("stages", "buses", "lines", "thermals", "hydros", "changes"):
         assert getattr(one.system, name) == getattr(other.system, name)
     for room, names in ARRAYS.items():
         for name in names:
@@ -345,7 +377,7 @@ def test_load_case_raises_everything_at_once(directory: Any, reload: Callable[..
     directory.put("system/lines.json", "lines.0.target_bus_id", 9)
     directory.put("initial_conditions.json", "storage.0.value_hm3", 999.0)
     directory.put("scenarios/load_seasonal_stats.parquet", "mean_mw.1", None)
-    directory.put("system/hydros.json", "hydros.1.evaporation", {"coefficients_mm": [0.0] * 12})
+    directory.put("system/hydros.json", "hydros.1.travel_time_hours", 3.0)
     directory.drop("system/hydro_production_models.json", "production_models.1")
     case, problems = reload()
     assert case is None
@@ -420,7 +452,7 @@ def test_a_misspelt_file_is_warned_of(directory: Any, load: Callable[..., Any]) 
 
 
 def test_an_empty_file_of_an_unsupported_thing_is_fine(directory: Any, load: Callable[..., Any]) -> None:
-    directory.documents["system/energy_contracts.json"] = {"$schema": "x", "energy_contracts": []}
+    directory.documents["post_study_stages.json"] = {"$schema": "x", "stages": []}
     directory.tables["constraints/hydro_bounds.parquet"] = {"hydro_id": [], "stage_id": []}
     assert load().warnings == ()
 

@@ -74,6 +74,27 @@ def test_4ree_has_the_same_bits_everywhere(digest_of: Digest, tmp_path: Path, sh
     check_everywhere(shared_cases / "cobre-0.18" / "4ree", digest_of, tmp_path)
 
 
+def test_a_risk_averse_study_with_fresh_noise_has_the_same_bits_everywhere(
+    digest_of: Digest, tmp_path: Path
+) -> None:
+    """CVaR needs the costs of all openings, truncation the states, and fresh noise comes from every rank."""
+    case = tmp_path / "brazil"
+    shutil.copytree(BRAZIL, case, ignore=shutil.ignore_patterns("output", "source"))
+    stages = json.loads((case / "stages.json").read_text())
+    for stage in stages["stages"]:
+        stage |= {"risk_measure": {"cvar": {"alpha": 0.3, "lambda": 0.4}}, "sampling_method": "lhs"}
+    (case / "stages.json").write_text(json.dumps(stages))
+    config = json.loads((case / "config.json").read_text())
+    config["training"]["scenario_source"] = {"seed": 3, "inflow": {"scheme": "out_of_sample"}}
+    config["modeling"] = {"inflow_non_negativity": {"method": "truncation"}}
+    (case / "config.json").write_text(json.dumps(config))
+    expected = digest_of(case, "local-1", threads=1)
+    assert digest_of(case, "shm-2", num_workers=2, backend="shm", threads=1) == expected
+    assert digest_of(shuffled(case, tmp_path / "other", 7), "shuffled", threads=2) == expected
+    plain = digest_of(BRAZIL, "plain", threads=1)
+    assert all(plain[name] != expected[name] for name in ("convergence", "policy", "costs"))
+
+
 def test_another_seed_has_other_bits(tmp_path: Path) -> None:
     """The comparison sees differences at all."""
     found = []

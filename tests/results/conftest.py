@@ -26,13 +26,21 @@ from pycobre.system import (
     Block,
     Bus,
     ConstantProductivity,
+    ConstraintRow,
+    ConstraintTerm,
+    Contract,
     DeficitSegment,
+    Evaporation,
+    GenericConstraint,
     Hydro,
     HydroPenalties,
     InflowRecursion,
     InflowStatistics,
     Line,
     LoadStatistics,
+    PumpingStation,
+    Source,
+    SourceStatistics,
     Stage,
     System,
     Thermal,
@@ -58,7 +66,7 @@ def tiny_system() -> System:
     penalties = HydroPenalties(0.01, 0.0, 50.0, 1.0, 2.0, 3.0, 4.0, 5.0)
     production = (ConstantProductivity(0.9),) * 3
 
-    def hydro(number: int, bus: int, below: int | None, **limits: float) -> Hydro:
+    def hydro(number: int, bus: int, below: int | None, **limits: object) -> Hydro:
         plain = {
             "storage_min_hm3": 20.0, "storage_max_hm3": 400.0, "storage_initial_hm3": 150.0,
             "outflow_min_m3s": 10.0, "outflow_max_m3s": 180.0, "turbined_min_m3s": 0.0,
@@ -92,7 +100,16 @@ def tiny_system() -> System:
         lines=(Line(3, "north-south", 1, 4, 60.0, 40.0, 0.05, 0.5),),
         thermals=(Thermal(2, "gas", 1, 5.0, 40.0, 90.0), Thermal(5, "oil", 4, 0.0, 25.0, 250.0)),
         hydros=(
-            hydro(7, 1, 9, outflow_min_m3s=110.0, turbined_min_m3s=100.0),
+            hydro(
+                7,
+                1,
+                9,
+                diversion_to_id=9,
+                diversion_min_m3s=2.0,
+                diversion_max_m3s=5.0,
+                outflow_min_m3s=110.0,
+                turbined_min_m3s=100.0,
+            ),
             hydro(
                 9,
                 4,
@@ -101,11 +118,37 @@ def tiny_system() -> System:
                 storage_max_hm3=90.0,
                 turbined_min_m3s=45.0,
                 turbined_max_m3s=60.0,
+                withdrawal_m3s=3.0,
+                evaporation=(Evaporation(0.5, 0.01),) * 3,
             ),
         ),
         inflow=statistics,
         load=demand,
-        correlation=uncorrelated(3, 3),
+        correlation=uncorrelated(4, 3),
+        constraints=(
+            GenericConstraint(
+                11,
+                "gas and oil",
+                30.0,
+                {
+                    (10, None): ConstraintRow(
+                        -math.inf,
+                        30.0,
+                        (
+                            ConstraintTerm(1.0, "thermal_generation", 2),
+                            ConstraintTerm(0.5, "thermal_generation", 5),
+                        ),
+                    ),
+                    (11, None): ConstraintRow(70.0, math.inf, (ConstraintTerm(1.0, "hydro_storage", 9),)),
+                },
+            ),
+        ),
+        contracts=(Contract(1, "abroad", 4, True, 0.0, 10.0, -60.0),),
+        pumps=(PumpingStation(2, "up", 1, 9, 7, 1.0, 4.0, 0.5),),
+        sources=(Source(6, "wind", 4, 9.0, True, 0.2), Source(8, "sun", 1, 4.0, False, 0.0)),
+        availability=SourceStatistics(
+            np.array([[0.5] * 3, [0.25] * 3]), np.array([[0.4] * 3, [0.0] * 3]), np.ones((2, 3, 2)), (0,)
+        ),
     )
 
 
@@ -128,7 +171,10 @@ def study() -> Study:
     recursion = inflow_recursion(system.inflow, system.stages)
     models = build_stages(system, recursion)
     graph = PolicyGraph.line(
-        [Node(m.template, o) for m, o in zip(models, sample_openings(system, 3), strict=True)],
+        [
+            Node(model.template, system.within_reach(t, noise))
+            for t, (model, noise) in enumerate(zip(models, sample_openings(system, 3), strict=True))
+        ],
         StateLayout.of(recursion).initial(system),
         [stage.discount_factor for stage in system.stages[:-1]],
     )

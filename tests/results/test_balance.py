@@ -33,6 +33,9 @@ def test_power_balances_at_every_bus(frames):
     parts = [
         by_bus("hydros", "hydro_id", "hydro", "generation_mw"),
         by_bus("thermals", "thermal_id", "thermal", "generation_mw"),
+        by_bus("sources", "source_id", "source", "generation_mw"),
+        -by_bus("contracts", "contract_id", "export", "power_mw"),
+        -by_bus("pumping", "pumping_station_id", "pumping", "consumption_mw"),
         by_bus("exchanges", "line_id", "line", "to_source"),
         by_bus("exchanges", "line_id", "line", "to_target", "target_bus_id"),
         buses.deficit_mw,
@@ -44,17 +47,36 @@ def test_power_balances_at_every_bus(frames):
 
 def test_water_balances_in_every_reservoir(frames):
     hours = frames["stages"].set_index(["stage_id", "block_id"]).hours
-    below = frames["entities"].set_index(["kind", "id"]).loc["hydro"].downstream_id.dropna()
+    entities = frames["entities"].set_index(["kind", "id"])
+    below = entities.loc["hydro"].downstream_id.dropna()
     hydros = frames["hydros"].join(hours, on=["stage_id", "block_id"])
+    hydros["diverted_hm3"] = hydros.diverted_m3s * hydros.hours * 3600 / 1e6
     hydros["outflow_hm3"] = hydros.outflow_m3s * hydros.hours * 3600 / 1e6
     at = ["scenario_id", "stage_id", "hydro_id"]
     released = hydros.groupby(at).outflow_hm3.sum()
     arriving = released.reset_index()
     arriving["hydro_id"] = arriving.hydro_id.map(below)
     arriving = arriving.dropna().groupby(at).outflow_hm3.sum()
+    pumped = frames["pumping"].join(hours, on=["stage_id", "block_id"])
+    pumped = pumped.merge(entities.loc["pumping"], left_on="pumping_station_id", right_index=True)
+    pumped["hm3"] = pumped.pumped_m3s * pumped.hours * 3600 / 1e6
+    taken, brought = (
+        pumped.rename(columns={end: "hydro_id"}).groupby(at).hm3.sum()
+        for end in ("upstream_id", "downstream_id")
+    )
+    diverted = hydros.groupby(at).diverted_hm3.sum()
+    channel = diverted.reset_index()
+    channel["hydro_id"] = channel.hydro_id.map(entities.loc["hydro"].diversion_id.dropna())
+    channel = channel.dropna().groupby(at).diverted_hm3.sum()
     reservoirs = frames["reservoirs"].join(hours.groupby("stage_id").sum(), on="stage_id").set_index(at)
-    inflow = (reservoirs.inflow_m3s + reservoirs.bought_inflow_m3s) * reservoirs.hours * 3600 / 1e6
-    gained = inflow + arriving.reindex(reservoirs.index, fill_value=0.0) - released
+    inflow = reservoirs.inflow_m3s + reservoirs.bought_inflow_m3s - reservoirs.withdrawn_m3s
+    inflow -= reservoirs.evaporated_m3s
+    inflow *= reservoirs.hours * 3600 / 1e6
+    moved = [
+        part.reindex(reservoirs.index, fill_value=0.0)
+        for part in (arriving, brought, taken, channel, diverted)
+    ]
+    gained = inflow + moved[0] + moved[1] - moved[2] + moved[3] - moved[4] - released
     np.testing.assert_allclose(
         reservoirs.storage_final_hm3, reservoirs.storage_initial_hm3 + gained, atol=1e-6
     )

@@ -15,7 +15,7 @@ GOLDEN = """\
 Results out: complete (iteration_limit)
   policy        4 iterations, 16 cuts, BOUND
   stages        5 rows
-  entities      7 rows
+  entities      12 rows
   convergence   4 rows
   timing        4 rows
   scenarios     7 rows
@@ -23,6 +23,10 @@ Results out: complete (iteration_limit)
   reservoirs    42 rows
   hydros        70 rows
   thermals      70 rows
+  sources       70 rows
+  contracts     35 rows
+  pumping       35 rows
+  constraints   35 rows
   buses         70 rows
   exchanges     35 rows"""
 
@@ -117,9 +121,10 @@ def test_to_xarray_has_a_dimension_an_index_and_nan_where_there_is_no_block(resu
         ("reservoirs", {"scenario": 7, "stage": 3, "hydro": 2}),
         ("thermals", {"scenario": 7, "stage": 3, "block": 2, "thermal": 2}),
         ("buses", {"scenario": 7, "stage": 3, "block": 2, "bus": 2}),
+        ("sources", {"scenario": 7, "stage": 3, "block": 2, "source": 2}),
         ("exchanges", {"scenario": 7, "stage": 3, "block": 2, "line": 1}),
         ("stages", {"stage": 3, "block": 2}),
-        ("entities", {"kind": 4, "id": 7}),
+        ("entities", {"kind": 8, "id": 10}),
     ],
 )
 def test_to_xarray_has_the_dimensions_of_every_table(results, table, sizes):

@@ -131,7 +131,7 @@ def test_system_tables_explain_the_ids(study):
     assert entities["hydro", 7]["downstream_id"] == 9
     assert entities["line", 3] == {
         "kind": "line", "id": 3, "name": "north-south", "bus_id": 1, "target_bus_id": 4,
-        "downstream_id": None, "losses_fraction": 0.05,
+        "upstream_id": None, "downstream_id": None, "diversion_id": None, "losses_fraction": 0.05,
     }  # fmt: skip
 
 

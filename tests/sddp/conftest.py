@@ -139,7 +139,8 @@ def plan(train_graph: Callable[..., Any]) -> Callable[..., Any]:
     def run(system: System, *, iterations: int = 10, scenarios: int = 1) -> tuple[float, float, list[Any]]:
         recursion = inflow_recursion(system.inflow, system.stages)
         models = build_stages(system, recursion)
-        nodes = [Node(m.template, w) for m, w in zip(models, sample_openings(system, 1), strict=True)]
+        openings = [system.within_reach(t, noise) for t, noise in enumerate(sample_openings(system, 1))]
+        nodes = [Node(m.template, w) for m, w in zip(models, openings, strict=True)]
         factors = [stage.discount_factor for stage in system.stages[:-1]]
         graph = PolicyGraph.line(nodes, StateLayout.of(recursion).initial(system), factors)
         policy, solvers = train_graph(graph, iterations=iterations)

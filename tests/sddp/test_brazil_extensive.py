@@ -11,9 +11,10 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from pycobre.lp import Assembly
-from pycobre.sddp import Node, PolicyGraph
+from pycobre.sddp import Cvar, Node, PolicyGraph
 
 SOURCE = Path(__file__).parents[2] / "examples" / "brazil-4" / "source"
 SUBSYSTEMS = ("SOUTHEAST", "SOUTH", "NORTHEAST", "NORTH")
@@ -93,3 +94,17 @@ def test_training_reaches_the_extensive_value_of_three_months(train_graph):
     graph = PolicyGraph.line(nodes, initial, [DISCOUNT, DISCOUNT])
     policy, _ = train_graph(graph, iterations=150, forward_passes=4)
     assert math.isclose(policy.lower_bound, 782309.0582, abs_tol=0.5), policy.lower_bound
+
+
+@pytest.mark.parametrize(
+    ("risk", "value"), [(None, 866292.0822), (Cvar(tail=0.2, weight=0.5), 990349.8805)], ids=["mean", "cvar"]
+)
+def test_training_reaches_the_risk_averse_value_over_five_years(train_graph, risk, value):
+    """Computed independently over the whole tree: half expectation, half mean of the worst 20 %."""
+    plants = table("subsystems")
+    first = np.array([[float(plant["inflow_initial_mwmed"]) for plant in plants]])
+    nodes = [Node(stage("jan"), first)]
+    nodes += [Node(stage(month), inflow_years(month)[:5], risk=risk) for month in MONTHS[1:]]
+    initial = np.array([float(plant["stored_energy_initial_mwmonth"]) for plant in plants])
+    policy, _ = train_graph(PolicyGraph.line(nodes, initial, [DISCOUNT, DISCOUNT]), iterations=80)
+    assert math.isclose(policy.lower_bound, value, abs_tol=0.1), policy.lower_bound

@@ -15,7 +15,6 @@ from pycobre.system import (
     ProductionPlane,
     ProductionPlanes,
     Thermal,
-    ThermalOverride,
 )
 
 MONTH = [730.0]
@@ -132,10 +131,8 @@ def test_d24_productivity_changes_by_stage(plan, system, stages, bus, hydro):
 
 def test_d27_thermal_cost_changes_by_stage(plan, system, stages, bus):
     thermals = [Thermal(0, "T1", 0, 0.0, 60.0, 50.0), Thermal(1, "T2", 0, 0.0, 80.0, 80.0)]
-    dearer = {(0, 1): ThermalOverride(cost_per_mwh=120.0)}
-    found = plan(
-        system(stages(MONTH, MONTH), [bus()], thermals, [], [], [100.0, 100.0], thermal_overrides=dearer)
-    )
+    dearer = {"thermals": {(0, 1, None): {"cost_per_mwh": 120.0}}}
+    found = plan(system(stages(MONTH, MONTH), [bus()], thermals, [], [], [100.0, 100.0], changes=dearer))
     check(found, 10950000.0, 1e-2)
 
 

@@ -18,7 +18,6 @@ from pycobre.system import (
     Stage,
     System,
     Thermal,
-    ThermalOverride,
     hm3_per_m3s,
 )
 
@@ -66,7 +65,7 @@ def _system(hydros: tuple[Hydro, ...]) -> System:
         ),
         load=LoadStatistics(np.zeros((0, 1)), np.zeros((0, 1)), np.ones((0, 1, 2))),
         correlation=Correlation((np.eye(count),), (0,)),
-        thermal_overrides={(2, 0): ThermalOverride(cost_per_mwh=60.0)},
+        changes={"thermals": {(2, 0, None): {"cost_per_mwh": 60.0}, (2, 0, 1): {"generation_max_mw": 7.0}}},
     )
 
 
@@ -86,6 +85,8 @@ def test_entities_out_of_order_or_twice_are_refused(ids: tuple[int, int]) -> Non
 def test_an_override_changes_one_stage_and_keeps_the_rest() -> None:
     (thermal,) = _system(()).thermals_in(STAGE)
     assert (thermal.generation_max_mw, thermal.cost_per_mwh) == (10.0, 60.0)
+    (thermal,) = _system(()).thermals_in(STAGE, STAGE.blocks[1])
+    assert (thermal.generation_max_mw, thermal.cost_per_mwh) == (7.0, 60.0)
 
 
 def test_a_stage_adds_up_its_hours_and_discounts_by_days() -> None:

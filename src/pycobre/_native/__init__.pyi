@@ -54,6 +54,17 @@ class StageProblem:
         slopes: _Floats,
         bases_out: _Bytes,
     ) -> tuple[int, int, int]: ...
+    def by_opening(
+        self,
+        states: _Floats,
+        first: _Ints,
+        last: _Ints,
+        noises: _Floats,
+        bases: _Bytes,
+        values: _Floats,
+        slopes: _Floats,
+        bases_out: _Bytes,
+    ) -> tuple[int, int, int]: ...
     def dispatch(
         self,
         states: _Floats,

@@ -112,7 +112,8 @@ class RunConsole:
 
     def _finished(self, event: RunFinished) -> None:
         self._print(f"{event.status}: {event.reason} after {event.iterations} iterations", "bold")
-        self._print(f"  lower bound      {event.lower_bound:20,.4f}")
+        measure = "  risk-averse: not to be compared with the simulated mean" if event.risk_averse else ""
+        self._print(f"  lower bound      {event.lower_bound:20,.4f}{measure}")
         if event.simulated_mean is not None and event.simulated_ci95 is not None:
             self._print(
                 f"  simulated cost   {event.simulated_mean:20,.4f}  ± {event.simulated_ci95:,.4f} (95 %)"

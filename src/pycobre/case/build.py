@@ -7,28 +7,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pycobre.case.changes import hydro_limits
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
+from pycobre.case.filling import filling_targets
+from pycobre.case.inflow import StageInflow
 from pycobre.case.lags import Lags
 from pycobre.case.penalties import HydroPenaltyDefaults, SegmentRecord
-from pycobre.case.physics import common_limits
-from pycobre.case.statistics import bus_ids, hydro_ids, spread, study_stages
+from pycobre.case.service import service_of
+from pycobre.case.sources import build_source_statistics, build_sources
+from pycobre.case.stages import Cvar
+from pycobre.case.statistics import bus_ids, spread, study_stages
 from pycobre.case.tables import FloatArray
 from pycobre.system import (
     Block,
     Bus,
+    Changes,
+    Contract,
     Correlation,
     DeficitSegment,
+    Evaporation,
+    GenericConstraint,
     Hydro,
     HydroPenalties,
     InflowStatistics,
     Line,
     LoadStatistics,
     ProductionModel,
+    PumpingStation,
     Stage,
     System,
     Thermal,
-    ThermalOverride,
 )
 
 # What Cobre charges where the file says nothing, per m³/s and hour.
@@ -40,9 +49,13 @@ PERCENT = 100.0
 class Resolved:
     """What the checks worked out on the way."""
 
+    inflow: StageInflow
     lags: Lags
     production: dict[int, tuple[ProductionModel, ...]]
     correlation: Correlation
+    changes: dict[str, Changes]
+    constraints: tuple[GenericConstraint, ...]
+    evaporation: dict[int, tuple[Evaporation, ...]]
 
 
 def build_system(case: CaseFiles, resolved: Resolved) -> System:
@@ -53,11 +66,16 @@ def build_system(case: CaseFiles, resolved: Resolved) -> System:
         buses=_build_buses(case),
         lines=_build_lines(case),
         thermals=_build_thermals(case),
-        hydros=_build_hydros(case, resolved.production),
-        inflow=_build_inflow(case, resolved.lags),
+        hydros=_build_hydros(case, resolved),
+        inflow=_build_inflow(case, resolved.inflow, resolved.lags),
         load=_build_load(case),
         correlation=resolved.correlation,
-        thermal_overrides=_build_overrides(case),
+        contracts=_build_contracts(case),
+        pumps=_build_pumps(case),
+        sources=build_sources(case),
+        availability=build_source_statistics(case),
+        constraints=resolved.constraints,
+        changes=resolved.changes,
     )
 
 
@@ -69,6 +87,7 @@ def _build_stages(case: CaseFiles) -> tuple[Stage, ...]:
     for stage in study_stages(case):
         own = (rates.get(stage.id), stage.annual_discount_rate_override, graph.annual_discount_rate)
         blocks = sorted(stage.blocks, key=lambda block: block.id)
+        cvar = stage.risk_measure.cvar if isinstance(stage.risk_measure, Cvar) else None
         stages.append(
             Stage(
                 id=stage.id,
@@ -78,6 +97,9 @@ def _build_stages(case: CaseFiles) -> tuple[Stage, ...]:
                 blocks=tuple(Block(block.id, block.name, block.hours) for block in blocks),
                 num_openings=stage.num_openings,
                 annual_discount_rate=next(rate for rate in own if rate is not None),
+                sampling_method=stage.sampling_method,
+                cvar_tail=cvar.alpha if cvar else 1.0,
+                cvar_weight=cvar.lambda_ if cvar else 0.0,
             )
         )
     return tuple(stages)
@@ -105,7 +127,7 @@ def _build_buses(case: CaseFiles) -> tuple[Bus, ...]:
 def _build_lines(case: CaseFiles) -> tuple[Line, ...]:
     assert case.lines is not None
     assert case.penalties is not None
-    default = case.penalties.line.exchange_cost
+    default, stages = case.penalties.line.exchange_cost, study_stages(case)
     return tuple(
         Line(
             id=line.id,
@@ -116,6 +138,7 @@ def _build_lines(case: CaseFiles) -> tuple[Line, ...]:
             reverse_max_mw=line.capacity.reverse_mw,
             losses_fraction=line.losses_percent / PERCENT,
             exchange_cost_per_mwh=default if line.exchange_cost is None else line.exchange_cost,
+            service=service_of(line, stages),
         )
         for line in sorted(case.lines.lines, key=lambda line: line.id)
     )
@@ -123,6 +146,7 @@ def _build_lines(case: CaseFiles) -> tuple[Line, ...]:
 
 def _build_thermals(case: CaseFiles) -> tuple[Thermal, ...]:
     assert case.thermals is not None
+    stages = study_stages(case)
     return tuple(
         Thermal(
             id=plant.id,
@@ -131,47 +155,81 @@ def _build_thermals(case: CaseFiles) -> tuple[Thermal, ...]:
             generation_min_mw=plant.generation.min_mw,
             generation_max_mw=plant.generation.max_mw,
             cost_per_mwh=plant.cost_per_mwh,
+            service=service_of(plant, stages),
         )
         for plant in sorted(case.thermals.thermals, key=lambda plant: plant.id)
     )
 
 
-def _build_hydros(case: CaseFiles, production: dict[int, tuple[ProductionModel, ...]]) -> tuple[Hydro, ...]:
+def _build_contracts(case: CaseFiles) -> tuple[Contract, ...]:
+    stages, records = study_stages(case), case.contracts.contracts if case.contracts else []
+    return tuple(
+        Contract(
+            id=contract.id,
+            name=contract.name,
+            bus_id=contract.bus_id,
+            is_export=contract.type == "export",
+            power_min_mw=contract.limits.min_mw,
+            power_max_mw=contract.limits.max_mw,
+            price_per_mwh=contract.price_per_mwh,
+            service=service_of(contract, stages),
+        )
+        for contract in sorted(records, key=lambda contract: contract.id)
+    )
+
+
+def _build_pumps(case: CaseFiles) -> tuple[PumpingStation, ...]:
+    stages, records = study_stages(case), case.pumping.pumping_stations if case.pumping else []
+    return tuple(
+        PumpingStation(
+            id=pump.id,
+            name=pump.name,
+            bus_id=pump.bus_id,
+            source_hydro_id=pump.source_hydro_id,
+            destination_hydro_id=pump.destination_hydro_id,
+            flow_min_m3s=pump.flow.min_m3s,
+            flow_max_m3s=pump.flow.max_m3s,
+            mw_per_m3s=pump.consumption_mw_per_m3s,
+            service=service_of(pump, stages),
+        )
+        for pump in sorted(records, key=lambda pump: pump.id)
+    )
+
+
+def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
     assert case.hydros is not None
     assert case.penalties is not None
     assert case.initial is not None
-    storage = {item.hydro_id: item.value_hm3 for item in case.initial.storage}
-    hydros = []
-    for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id):
-        turbined, generation = common_limits(hydro, "turbined_m3s"), common_limits(hydro, "generation_mw")
-        flow = hydro.outflow
-        hydros.append(
-            Hydro(
-                id=hydro.id,
-                name=hydro.name,
-                bus_id=hydro.unit_groups[0].bus_id,
-                downstream_id=hydro.downstream_id,
-                storage_min_hm3=hydro.reservoir.min_storage_hm3,
-                storage_max_hm3=hydro.reservoir.max_storage_hm3,
-                storage_initial_hm3=storage[hydro.id],
-                outflow_min_m3s=flow.min_outflow_m3s,
-                outflow_max_m3s=math.inf if flow.max_outflow_m3s is None else flow.max_outflow_m3s,
-                turbined_min_m3s=turbined[0],
-                turbined_max_m3s=turbined[1],
-                generation_min_mw=generation[0],
-                generation_max_mw=generation[1],
-                production=production[hydro.id],
-                penalties=_build_penalties(hydro, case.penalties.hydro),
-            )
+    initial = (*case.initial.storage, *case.initial.filling_storage)
+    storage = {item.hydro_id: item.value_hm3 for item in initial}
+    stages = study_stages(case)
+    return tuple(
+        Hydro(
+            id=hydro.id,
+            name=hydro.name,
+            bus_id=hydro.unit_groups[0].bus_id,
+            downstream_id=hydro.downstream_id,
+            storage_initial_hm3=storage[hydro.id],
+            **hydro_limits(hydro),
+            production=resolved.production[hydro.id],
+            penalties=_build_penalties(hydro, case.penalties.hydro),
+            evaporation=resolved.evaporation.get(hydro.id, ()),
+            diversion_to_id=None if hydro.diversion is None else hydro.diversion.downstream_id,
+            filling_targets_hm3=filling_targets(hydro, storage[hydro.id], stages),
+            service=service_of(hydro, stages),
         )
-    return tuple(hydros)
+        for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id)
+    )
 
 
 def _build_penalties(hydro: HydroRecord, default: HydroPenaltyDefaults) -> HydroPenalties:
-    def pick(name: str) -> float:
-        own = getattr(hydro.penalties, name) if hydro.penalties is not None else None
-        value = getattr(default, name) if own is None else own
-        return INFLOW_NONNEGATIVITY_COST if value is None else float(value)
+    def pick(*names: str) -> float:
+        """First price that is given, the plant's own ones before the defaults."""
+        own = [getattr(hydro.penalties, name, None) for name in names]
+        general = [getattr(default, name) for name in names]
+        return next(
+            float(price) for price in (*own, *general, INFLOW_NONNEGATIVITY_COST) if price is not None
+        )
 
     return HydroPenalties(
         spillage_cost_per_m3s_h=pick("spillage_cost"),
@@ -182,27 +240,34 @@ def _build_penalties(hydro: HydroRecord, default: HydroPenaltyDefaults) -> Hydro
         outflow_above_cost_per_m3s_h=pick("outflow_violation_above_cost"),
         generation_below_cost_per_mwh=pick("generation_violation_below_cost"),
         inflow_nonnegativity_cost_per_m3s_h=pick("inflow_nonnegativity_cost"),
+        evaporation_below_cost_per_m3s_h=pick("evaporation_violation_neg_cost", "evaporation_violation_cost"),
+        evaporation_above_cost_per_m3s_h=pick("evaporation_violation_pos_cost", "evaporation_violation_cost"),
+        diversion_cost_per_m3s_h=pick("diversion_cost"),
+        filling_below_cost_per_hm3=pick("filling_target_violation_cost"),
+        withdrawal_below_cost_per_m3s_h=pick(
+            "water_withdrawal_violation_neg_cost", "water_withdrawal_violation_cost"
+        ),
+        withdrawal_above_cost_per_m3s_h=pick(
+            "water_withdrawal_violation_pos_cost", "water_withdrawal_violation_cost"
+        ),
     )
 
 
-def _build_inflow(case: CaseFiles, lags: Lags) -> InflowStatistics:
+def _build_inflow(case: CaseFiles, inflow: StageInflow, lags: Lags) -> InflowStatistics:
     assert case.config is not None
-    ids, stage_ids = hydro_ids(case), [stage.id for stage in study_stages(case)]
-    table = case.inflow_stats
-
-    def dense(name: str) -> FloatArray:
-        if table is None:
-            return np.zeros((len(ids), len(stage_ids)))
-        return spread(table, "hydro_id", name, ids, stage_ids)
-
+    method = case.config.modeling.inflow_non_negativity.method
     return InflowStatistics(
-        mean_m3s=dense("mean_m3s"),
-        std_m3s=dense("std_m3s"),
-        coefficients=lags.coefficients,
+        mean_m3s=inflow.mean_m3s,
+        std_m3s=inflow.std_m3s,
+        coefficients=inflow.coefficients,
         lag_mean_m3s=lags.mean_m3s,
         lag_std_m3s=lags.std_m3s,
         past_m3s=lags.past_m3s,
-        nonnegativity=case.config.modeling.inflow_non_negativity.method,
+        nonnegativity="penalty" if method.endswith("penalty") else "none",
+        truncated=method.startswith("truncation"),
+        annual=inflow.annual,
+        residual_ratio=inflow.residual_ratio,
+        residuals=inflow.residuals,
     )
 
 
@@ -224,19 +289,3 @@ def _build_load(case: CaseFiles) -> LoadStatistics:
         return np.nan_to_num(spread(table, "bus_id", name, ids, stage_ids))
 
     return LoadStatistics(mean_mw=dense("mean_mw"), std_mw=dense("std_mw"), block_factor=factor)
-
-
-def _build_overrides(case: CaseFiles) -> dict[tuple[int, int], ThermalOverride]:
-    table = case.thermal_bounds
-    if table is None:
-        return {}
-
-    def values(name: str) -> list[float | None]:
-        return [None if math.isnan(value) else value for value in table.floats[name].tolist()]
-
-    keys = zip(table.ints["thermal_id"].tolist(), table.ints["stage_id"].tolist(), strict=True)
-    columns = (values("min_generation_mw"), values("max_generation_mw"), values("cost_per_mwh"))
-    overrides = {
-        key: ThermalOverride(low, high, cost) for key, low, high, cost in zip(keys, *columns, strict=True)
-    }
-    return dict(sorted(overrides.items()))

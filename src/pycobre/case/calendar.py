@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from pycobre.case import files
 from pycobre.case.files import CaseFiles
-from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.findings import WARNING, Findings, list_ids, name_entity
 from pycobre.case.initial import Window
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import study_stages
@@ -41,6 +41,8 @@ def is_calendar_month(start: date, end: date) -> bool:
 
 def _check_dates(case: CaseFiles, findings: Findings) -> None:
     stages = study_stages(case)
+    # Without lags nothing goes by the dates but each stage's own length and discount.
+    lags = any(table is not None for table in (case.inflow_ar, case.inflow_history, case.inflow_annual))
     before: StageRecord | None = None
     for stage in stages:
         entity = name_entity("stage", stage.id)
@@ -56,7 +58,7 @@ def _check_dates(case: CaseFiles, findings: Findings) -> None:
         if before is not None and stage.start_date != before.end_date:
             word = "before" if stage.start_date < before.end_date else "after"
             findings.add(
-                PHYSICS,
+                PHYSICS if lags else WARNING,
                 files.STAGES,
                 f"starts on {stage.start_date}, {word} stage {before.id} ends ({before.end_date})",
                 entity=entity,

@@ -19,8 +19,7 @@ def check_dimensions(case: CaseFiles, findings: Findings) -> None:
     _check_autoregression(case, findings)
     _check_storage(case, findings)
     _check_load_factors(case, findings)
-    _check_thermal_bounds(case, findings)
-    _check_overrides(case, findings)
+    _check_openings(case, findings)
 
 
 def _check_inflow_stats(case: CaseFiles, findings: Findings) -> None:
@@ -34,7 +33,7 @@ def _check_inflow_stats(case: CaseFiles, findings: Findings) -> None:
     hint = "give its mean and standard deviation (0 if certain) for every stage"
     if case.inflow_stats is None:
         if (case.root / files.INFLOW_HISTORY).is_file():
-            return  # which is refused: they would be estimated from it
+            return  # they are estimated from it
         for id in ids:
             findings.add(
                 "physics",
@@ -88,6 +87,14 @@ def _check_load_stats(case: CaseFiles, findings: Findings) -> None:
 
 def _check_autoregression(case: CaseFiles, findings: Findings) -> None:
     table = case.inflow_ar
+    if table is None and case.inflow_annual is not None and case.inflow_history is not None:
+        findings.add(
+            DIMENSION,
+            files.INFLOW_ANNUAL,
+            "gives an annual component, but the coefficients beside it are estimated",
+            hint=f"give {files.INFLOW_AR} too, or remove this file and set estimation.order_selection to"
+            ' "pacf_annual"',
+        )
     if table is None:
         return
     if "residual_std_ratio" in table.present:
@@ -153,32 +160,25 @@ def _check_load_factors(case: CaseFiles, findings: Findings) -> None:
         )
 
 
-def _check_thermal_bounds(case: CaseFiles, findings: Findings) -> None:
-    table = case.thermal_bounds
-    if table is None or table.rows == 0:
-        return
-    values = ("min_generation_mw", "max_generation_mw", "cost_per_mwh")
-    empty = np.all([np.isnan(table.floats[name]) for name in values], axis=0)
-    if empty.any():
-        findings.warn(files.THERMAL_BOUNDS, f"{int(empty.sum())} rows give neither a limit nor a cost")
-
-
-_UNUSED_PENALTIES = (
-    "diversion_cost",
-    "evaporation_violation_cost",
-    "filling_target_violation_cost",
-    "water_withdrawal_violation_cost",
-)
-
-
-def _check_overrides(case: CaseFiles, findings: Findings) -> None:
-    for hydro in case.hydros.hydros if case.hydros else []:
-        for name in _UNUSED_PENALTIES:
-            if hydro.penalties is not None and getattr(hydro.penalties, name) is not None:
-                findings.warn(
-                    files.HYDROS,
-                    "prices something that is not modelled for now, so it has no effect",
-                    entity=name_entity("hydro", hydro.id, hydro.name),
-                    field=f"penalties.{name}",
-                    hint="leave it out",
-                )
+def _check_openings(case: CaseFiles, findings: Findings) -> None:
+    for stage in study_stages(case):
+        if (
+            stage.sampling_method == "historical_residuals"
+            and not (case.root / files.INFLOW_HISTORY).is_file()
+        ):
+            findings.add(
+                DIMENSION,
+                files.STAGES,
+                "has openings of historical residuals, but there is no history",
+                entity=name_entity("stage", stage.id),
+                field="sampling_method",
+                hint=f"add {files.INFLOW_HISTORY}, or choose another method",
+            )
+        if stage.sampling_method == "qmc_sobol" and stage.num_openings & (stage.num_openings - 1):
+            findings.warn(
+                files.STAGES,
+                "Sobol points are only balanced if their number is a power of two",
+                entity=name_entity("stage", stage.id),
+                field="num_openings",
+                hint="use 16, 32, 64, ...",
+            )

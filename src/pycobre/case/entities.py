@@ -1,4 +1,4 @@
-"""``system/*.json``: buses, lines, thermal and hydro plants."""
+"""``system/*.json``: buses, lines and plants."""
 
 from __future__ import annotations
 
@@ -193,15 +193,57 @@ class HydroRecord(MayRetire):
     generation: Generation
     unit_groups: list[UnitGroup] = Field(min_length=1)
     penalties: HydroPenaltyOverrides | None = None
-    # Refused for now; read so that they are refused by name and not as unknown.
     diversion: Diversion | None = None
     evaporation: Evaporation | None = None
     filling: Filling | None = None
+    # Refused for now; read so that it is refused by name and not as unknown.
     travel_time_hours: float | None = None
     efficiency: Efficiency | None = None
     hydraulic_losses: Annotated[LossFactor | LossConstant | None, Field(discriminator="type")] = None
     tailrace: Annotated[TailracePolynomial | TailracePiecewise | None, Field(discriminator="type")] = None
     specific_productivity_mw_per_m3s_per_m: Productivity | None = None
+
+
+class ContractLimits(Record):
+    """Limits of a contract."""
+
+    min_mw: Megawatts
+    max_mw: Megawatts
+
+
+class ContractRecord(MayRetire):
+    """An energy contract."""
+
+    bus_id: Id
+    type: Literal["import", "export"]
+    price_per_mwh: Annotated[float, Field(description="currency per MWh; below zero it earns")]
+    limits: ContractLimits
+
+
+class PumpingFlow(Record):
+    """Limits of a pumping station."""
+
+    min_m3s: Flow
+    max_m3s: Flow
+
+
+class PumpingRecord(MayRetire):
+    """A pumping station."""
+
+    bus_id: Id
+    source_hydro_id: Id
+    destination_hydro_id: Id
+    flow: PumpingFlow
+    consumption_mw_per_m3s: Annotated[float, Field(ge=0, description="MW per m³/s")]
+
+
+class SourceRecord(MayRetire):
+    """A non-controllable source."""
+
+    bus_id: Id
+    max_generation_mw: Megawatts
+    allow_curtailment: bool = True
+    curtailment_cost: CostPerMwh | None = None
 
 
 class BusesFile(Document):
@@ -226,3 +268,21 @@ class HydrosFile(Document):
     """``system/hydros.json``."""
 
     hydros: list[HydroRecord]
+
+
+class SourcesFile(Document):
+    """``system/non_controllable_sources.json``."""
+
+    non_controllable_sources: list[SourceRecord]
+
+
+class ContractsFile(Document):
+    """``system/energy_contracts.json``."""
+
+    contracts: list[ContractRecord]
+
+
+class PumpingFile(Document):
+    """``system/pumping_stations.json``."""
+
+    pumping_stations: list[PumpingRecord]

@@ -6,11 +6,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pycobre.case.config import Config
-from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
+from pycobre.case.entities import (
+    BusesFile,
+    ContractsFile,
+    HydrosFile,
+    LinesFile,
+    PumpingFile,
+    SourcesFile,
+    ThermalsFile,
+)
+from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.initial import InitialFile
 from pycobre.case.penalties import PenaltiesFile
 from pycobre.case.production import ProductionFile
-from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile
+from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile, SourceFactorsFile
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import Table
 
@@ -28,11 +37,44 @@ ENERGY = "system/hydro_energy_productivity.parquet"
 INFLOW_STATS = "scenarios/inflow_seasonal_stats.parquet"
 INFLOW_AR = "scenarios/inflow_ar_coefficients.parquet"
 INFLOW_HISTORY = "scenarios/inflow_history.parquet"
+INFLOW_ANNUAL = "scenarios/inflow_annual_component.parquet"
 LOAD_STATS = "scenarios/load_seasonal_stats.parquet"
 LOAD_FACTORS = "scenarios/load_factors.json"
 CORRELATION = "scenarios/correlation.json"
+EXTERNAL_INFLOW = "scenarios/external_inflow_scenarios.parquet"
+EXTERNAL_LOAD = "scenarios/external_load_scenarios.parquet"
 NOISE_OPENINGS = "scenarios/noise_openings.parquet"
 THERMAL_BOUNDS = "constraints/thermal_bounds.parquet"
+HYDRO_BOUNDS = "constraints/hydro_bounds.parquet"
+SOURCES = "system/non_controllable_sources.json"
+SOURCE_STATS = "scenarios/non_controllable_stats.parquet"
+SOURCE_FACTORS = "scenarios/non_controllable_factors.json"
+SOURCE_BOUNDS = "constraints/ncs_bounds.parquet"
+SOURCE_PENALTIES = "constraints/penalty_overrides_ncs.parquet"
+GEOMETRY = "system/hydro_geometry.parquet"
+TAILRACES = "system/tailrace_curves.parquet"
+CONTRACTS = "system/energy_contracts.json"
+CONTRACT_BOUNDS = "constraints/contract_bounds.parquet"
+PUMPING = "system/pumping_stations.json"
+PUMPING_BOUNDS = "constraints/pumping_bounds.parquet"
+CONSTRAINTS = "constraints/generic_constraints.json"
+CONSTRAINT_BOUNDS = "constraints/generic_constraint_bounds.parquet"
+PARAMETERS = "constraints/generic_parameters.json"
+LINE_BOUNDS = "constraints/line_bounds.parquet"
+BUS_PENALTIES = "constraints/penalty_overrides_bus.parquet"
+LINE_PENALTIES = "constraints/penalty_overrides_line.parquet"
+HYDRO_PENALTIES = "constraints/penalty_overrides_hydro.parquet"
+
+ENTITY_FILES = {
+    "buses": BUSES,
+    "lines": LINES,
+    "thermals": THERMALS,
+    "hydros": HYDROS,
+    "sources": SOURCES,
+    "contracts": CONTRACTS,
+    "pumps": PUMPING,
+}
+"""Files that describe the entities, by their kind."""
 
 FOLDERS = ("system", "scenarios", "constraints")
 
@@ -57,9 +99,32 @@ class CaseFiles:
     energy: Table | None = None
     inflow_stats: Table | None = None
     inflow_ar: Table | None = None
+    inflow_history: Table | None = None
+    inflow_annual: Table | None = None
     load_stats: Table | None = None
+    external_inflow: Table | None = None
+    external_load: Table | None = None
     noise_openings: Table | None = None
     thermal_bounds: Table | None = None
+    sources: SourcesFile | None = None
+    source_stats: Table | None = None
+    source_factors: SourceFactorsFile | None = None
+    source_bounds: Table | None = None
+    source_penalties: Table | None = None
+    tailraces: Table | None = None
+    geometry: Table | None = None
+    contracts: ContractsFile | None = None
+    contract_bounds: Table | None = None
+    pumping: PumpingFile | None = None
+    pumping_bounds: Table | None = None
+    constraints: ConstraintsFile | None = None
+    parameters: ParametersFile | None = None
+    constraint_bounds: Table | None = None
+    hydro_bounds: Table | None = None
+    line_bounds: Table | None = None
+    bus_penalties: Table | None = None
+    line_penalties: Table | None = None
+    hydro_penalties: Table | None = None
     broken: set[str] = field(default_factory=set)
     overridden: frozenset[str] = frozenset()
     """Dotted keys of the configuration that were overridden."""

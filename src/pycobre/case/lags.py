@@ -4,75 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 
 import numpy as np
 
 from pycobre.case import files
 from pycobre.case.calendar import is_calendar_month
+from pycobre.case.estimation import EstimatedInflow
 from pycobre.case.files import CaseFiles
-from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.findings import WARNING, Findings, list_ids, name_entity
+from pycobre.case.history import window_mean
+from pycobre.case.inflow import StageInflow
 from pycobre.case.initial import Observation
+from pycobre.case.seasons import Period, SeasonCalendar
 from pycobre.case.stages import StageRecord
-from pycobre.case.statistics import hydro_ids, positions, spread, study_stages
+from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
 from pycobre.case.tables import BoolArray, FloatArray, IntArray, Table
+from pycobre.system import season_occurrences
 
 
 @dataclass(frozen=True, eq=False)
 class Lags:
-    """Autoregressive coefficients (H, T, P), the statistics they reach (H, T, P), past inflows (H, P)."""
+    """Statistics of the periods that lags reach, (H, T, P), and inflows of those before the study, (H, P)."""
 
-    coefficients: FloatArray
     mean_m3s: FloatArray
     std_m3s: FloatArray
     past_m3s: FloatArray
 
 
-@dataclass(frozen=True)
-class Period:
-    """A period before the study, as an inflow model counts them backwards."""
-
-    start: date
-    end: date
-    season_id: int | None
-
-
-def resolve_lags(case: CaseFiles, findings: Findings) -> Lags | None:
+def resolve_lags(
+    case: CaseFiles, inflow: StageInflow | None, estimated: EstimatedInflow | None, findings: Findings
+) -> Lags | None:
     """Everything the inflow models need about lags, or ``None`` where files are missing or wrong."""
     stages, ids = study_stages(case), hydro_ids(case)
     if not stages or case.hydros is None or files.INFLOW_AR in case.broken:
         return None
-    coefficients = _read_coefficients(case.inflow_ar, ids, [stage.id for stage in stages])
-    used = coefficients != 0
-    depth = _depth_before_study(used)
-    _check_seasons(case, stages, coefficients.shape[2], findings)
-    periods = _periods_before(case, stages[0], int(depth.max(initial=0)))
-    past = _past_inflows(case, ids, depth, periods, coefficients.shape[2], findings)
-    if case.inflow_stats is None:
+    # Coefficients without statistics are still checked: what they reach does not depend on these.
+    used = inflow.used if inflow is not None else read_coefficients(case) != 0
+    # Lags count seasons, and several stages may be one.
+    occurrences = season_occurrences([stage.season_id for stage in stages])
+    occurrence = np.array([k for k, span in enumerate(occurrences) for _ in span], dtype=np.int64)
+    depth = _depth_before_study(used, occurrence)
+    _check_seasons(case, stages, used.shape[2], findings)
+    periods = _periods_before(case, stages[0], len(occurrences[0]) > 1, int(depth.max(initial=0)))
+    past = _past_inflows(case, ids, depth, periods, used.shape[2], estimated, findings)
+    if inflow is None:
         return None
-    _warn_of_unreached(case.inflow_stats, len(periods), findings)
-    mean, std, known = _reach(case, case.inflow_stats, ids, stages, periods, used)
-    _check_reached(case, ids, stages, used, known, std, findings)
-    return Lags(coefficients, mean, std, past)
+    if case.inflow_stats is not None:
+        _warn_of_unreached(case.inflow_stats, len(periods), findings)
+    starts = [span.start for span in occurrences]
+    mean, std, known = _reach(case, inflow, estimated, ids, stages, periods, occurrence, starts)
+    _check_reached(case, inflow, ids, stages, known, std, occurrence, findings)
+    return Lags(mean, std, past)
 
 
-def _read_coefficients(table: Table | None, ids: list[int], stage_ids: list[int]) -> FloatArray:
-    shape = (len(ids), len(stage_ids))
-    if table is None:
-        return np.zeros((*shape, 0))
-    rows, columns = positions(ids, table.ints["hydro_id"]), positions(stage_ids, table.ints["stage_id"])
-    lags, values = table.ints["lag"], table.floats["coefficient"]
-    known = (rows >= 0) & (columns >= 0) & (values != 0)
-    order = int(lags[known].max(initial=0))
-    coefficients = np.zeros((*shape, order))
-    coefficients[rows[known], columns[known], lags[known] - 1] = values[known]
-    return coefficients
-
-
-def _depth_before_study(used: BoolArray) -> IntArray:
+def _depth_before_study(used: BoolArray, occurrence: IntArray) -> IntArray:
     """How many periods before the study each plant's lags reach, (H,)."""
-    _, stages, order = used.shape
-    reach = np.arange(1, order + 1)[None, :] - np.arange(stages)[:, None]
+    reach = np.arange(1, used.shape[2] + 1)[None, :] - occurrence[:, None]
     depth: IntArray = np.where(used, reach[None], 0).max(axis=(1, 2), initial=0)
     return depth
 
@@ -108,34 +96,38 @@ def _check_seasons(case: CaseFiles, stages: list[StageRecord], order: int, findi
             )
 
 
-def _periods_before(case: CaseFiles, first: StageRecord, depth: int) -> list[Period]:
+def _periods_before(case: CaseFiles, first: StageRecord, part: bool, depth: int) -> list[Period]:
     """Periods before the study, *depth* of them, the latest first.
 
-    Pre-study stages say so; else they are months before a calendar month, and otherwise as long as
-    the first stage.
+    Pre-study stages say so; else they are months before a calendar month, occurrences of custom seasons,
+    and otherwise as long as the first stage, or the season that it is *part* of.
     """
     assert case.stages is not None
     given = {stage.id: stage for stage in case.stages.pre_study_stages or []}
     definitions = case.stages.season_definitions
-    monthly = definitions.seasons if definitions and definitions.cycle_type == "monthly" else []
-    season_of_month = {season.month_start: season.id for season in monthly}
-    months = is_calendar_month(first.start_date, first.end_date)
-    length = first.end_date - first.start_date
-    periods: list[Period] = []
-    end = first.start_date
+    calendar = SeasonCalendar(definitions) if definitions is not None else None
+    running = Period(first.start_date, first.end_date, first.season_id)
+    if part and calendar is not None:
+        running = calendar.period_of(first.start_date)
+    length, months = running.end - running.start, is_calendar_month(running.start, running.end)
+    periods = [running]
     for number in range(1, depth + 1):
-        stage = given.get(-number)
+        following, stage = periods[-1], given.get(-number)
         if stage is not None:
-            start, season = stage.start_date, stage.season_id
-            end = stage.end_date
+            start, end, season = stage.start_date, stage.end_date, stage.season_id
         else:
-            season = None
-            start = (end - timedelta(days=1)).replace(day=1) if months and end.day == 1 else end - length
-        if season is None and is_calendar_month(start, end):
-            season = season_of_month.get(start.month)
+            start, end, season = following.start - length, following.start, None
+            if months and end.day == 1:
+                start = (end - timedelta(days=1)).replace(day=1)
+        if calendar is not None and season is None:
+            whole = calendar.period_of(end - timedelta(days=1))
+            if stage is None and calendar.cycle_type == "custom" and whole.end == end:
+                start = whole.start
+            season = whole.season_id if (whole.start, whole.end) == (start, end) else None
+            if season is None and calendar.cycle_type == "weekly":  # weeks that begin on another day
+                season = calendar.before(following.season_id)
         periods.append(Period(start, end, season))
-        end = start
-    return periods
+    return periods[1:]
 
 
 def _past_inflows(
@@ -144,8 +136,13 @@ def _past_inflows(
     depth: IntArray,
     periods: list[Period],
     order: int,
+    estimated: EstimatedInflow | None,
     findings: Findings,
 ) -> FloatArray:
+    """Inflows (H, P) of the periods before the study: as observed, else from the history.
+
+    Where models are estimated, a period that neither covers is taken at its season's mean.
+    """
     past = np.zeros((len(ids), order))
     if case.initial is None or case.hydros is None:
         return past
@@ -154,6 +151,7 @@ def _past_inflows(
         windows.setdefault(item.hydro_id, []).append(item)
     names = {hydro.id: hydro.name for hydro in case.hydros.hydros}
     idle: list[int] = []
+    unknown: dict[int, list[int]] = {}
     for row, id in enumerate(ids):
         ours, used = windows.get(id, []), False
         for number, period in enumerate(periods, start=1):
@@ -166,6 +164,13 @@ def _past_inflows(
             days = (period.end - period.start).days
             used = used or sum(overlaps) > 0
             if sum(overlaps) < days:
+                recorded = window_mean(case, id, period.start, period.end)
+                usual = _season_mean(estimated, row, period) if recorded is None else recorded
+                if usual is not None:
+                    past[row, number - 1] = usual
+                    if recorded is None:
+                        unknown.setdefault(id, []).append(number)
+                    continue
                 findings.add(
                     "dimension",
                     files.INITIAL,
@@ -181,8 +186,15 @@ def _past_inflows(
             past[row, number - 1] = volume / days
         if ours and not used:
             idle.append(id)
-    # With a history to estimate from, which is refused, lags are not known yet.
-    if idle and not (case.root / files.INFLOW_HISTORY).is_file():
+    for id, numbers in unknown.items():
+        findings.warn(
+            files.INITIAL,
+            f"the inflows of lags {list_ids(numbers)} were not observed; their seasons' means are used",
+            entity=name_entity("hydro", id, names[id]),
+            field="recent_observations",
+            hint="add {hydro_id, start_date, end_date, value_m3s}",
+        )
+    if idle:
         findings.warn(
             files.INITIAL,
             f"no autoregressive lag reaches the observed inflows of hydros {list_ids(idle)}",
@@ -190,6 +202,13 @@ def _past_inflows(
             hint="leave them out",
         )
     return past
+
+
+def _season_mean(estimated: EstimatedInflow | None, row: int, period: Period) -> float | None:
+    if estimated is None or period.season_id not in estimated.season_ids:
+        return None
+    mean = float(estimated.mean_m3s[row, estimated.season_ids.index(period.season_id)])
+    return None if np.isnan(mean) else mean
 
 
 def _warn_of_unreached(table: Table, depth: int, findings: Findings) -> None:
@@ -206,18 +225,24 @@ def _warn_of_unreached(table: Table, depth: int, findings: Findings) -> None:
 
 def _reach(
     case: CaseFiles,
-    table: Table,
+    inflow: StageInflow,
+    estimated: EstimatedInflow | None,
     ids: list[int],
     stages: list[StageRecord],
     periods: list[Period],
-    used: BoolArray,
+    occurrence: IntArray,
+    starts: list[int],
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Mean, deviation, and whether they are known, of the period that each lag reaches: (H, T, P)."""
-    stage_ids = [stage.id for stage in stages]
+    """Mean, deviation, and whether they are known, of the period that each lag reaches: (H, T, P).
+
+    Of a period before the study: as given, else of the first stage in its season, else of the history.
+    """
     past_ids = list(range(-len(periods), 0))
-    own = {name: spread(table, "hydro_id", name, ids, stage_ids) for name in ("mean_m3s", "std_m3s")}
-    before = {name: spread(table, "hydro_id", name, ids, past_ids) for name in ("mean_m3s", "std_m3s")}
-    by_season: Mapping[int, int] = {
+    own = {"mean_m3s": inflow.mean_m3s, "std_m3s": inflow.std_m3s}
+    before, used = {name: np.full((len(ids), len(periods)), np.nan) for name in own}, inflow.used
+    if case.inflow_stats is not None:
+        before = {name: spread(case.inflow_stats, "hydro_id", name, ids, past_ids) for name in own}
+    by_season: Mapping[int | None, int] = {
         stage.season_id: position
         for position, stage in reversed(list(enumerate(stages)))
         if stage.season_id is not None
@@ -226,58 +251,68 @@ def _reach(
     known = np.ones(used.shape, dtype=np.bool_)
     for position in range(len(stages)):
         for lag in range(1, used.shape[2] + 1):
-            reached = position - lag
+            reached = int(occurrence[position]) - lag
             if not used[:, position, lag - 1].any():
                 continue
             for name, values in result.items():
                 if reached >= 0:
-                    values[:, position, lag - 1] = own[name][:, reached]
+                    values[:, position, lag - 1] = own[name][:, starts[reached]]
                     continue
                 season = periods[-reached - 1].season_id
-                same = by_season.get(season) if season is not None else None
-                fallback = own[name][:, same] if same is not None else np.full(len(ids), np.nan)
+                fallback = np.full(len(ids), np.nan)
+                if season in by_season:
+                    fallback = own[name][:, by_season[season]]
+                elif estimated is not None and season in estimated.season_ids:
+                    fallback = getattr(estimated, name)[:, estimated.season_ids.index(season)]
                 given = before[name][:, reached]
                 values[:, position, lag - 1] = np.where(np.isnan(given), fallback, given)
             known[:, position, lag - 1] = ~np.isnan(result["mean_m3s"][:, position, lag - 1])
     for values in result.values():
         values[~used | ~known] = 0.0
+    # Of an infinite deviation no inflow is far: the period counts as at its mean.
+    result["std_m3s"][used & ~known] = np.inf
     return result["mean_m3s"], result["std_m3s"], known
 
 
 def _check_reached(
     case: CaseFiles,
+    inflow: StageInflow,
     ids: list[int],
     stages: list[StageRecord],
-    used: BoolArray,
     known: BoolArray,
     std: FloatArray,
+    occurrence: IntArray,
     findings: Findings,
 ) -> None:
     assert case.hydros is not None
-    assert case.inflow_stats is not None
-    names = {hydro.id: hydro.name for hydro in case.hydros.hydros}
-    stage_ids = [stage.id for stage in stages]
-    own_std = spread(case.inflow_stats, "hydro_id", "std_m3s", ids, stage_ids)
-    numbers = np.array(stage_ids)
+    names, used, own = (
+        {hydro.id: hydro.name for hydro in case.hydros.hydros},
+        inflow.used,
+        inflow.coefficients,
+    )
+    numbers = np.array([stage.id for stage in stages])
     # Where a stage's own statistics are missing that is said already.
-    before = np.arange(1, used.shape[2] + 1)[None, :] > np.arange(len(stages))[:, None]
+    before = np.arange(1, used.shape[2] + 1)[None, :] > occurrence[:, None]
     for row, id in enumerate(ids):
         entity = name_entity("hydro", id, names[id])
         lost = used[row] & ~known[row] & before
         if lost.any():
-            reached = {int(position - lag - 1) for position, lag in zip(*np.nonzero(lost), strict=True)}
+            reached = {int(occurrence[t]) - int(lag) - 1 for t, lag in zip(*np.nonzero(lost), strict=True)}
+            # The annual component needs no deviation, but the mean.
+            annual = inflow.annual is not None and bool((inflow.annual.coefficient[row] != 0.0).any())
             findings.add(
-                "dimension",
+                "dimension" if annual else WARNING,
                 files.INFLOW_STATS,
                 f"its lags reach periods before the study ({list_ids(reached)}), whose mean and standard"
-                " deviation are not known",
+                " deviation are not known"
+                + ("" if annual else ": they are taken to have been at their mean"),
                 entity=entity,
                 field="stage_id",
                 hint="add rows with these stage ids, or let their seasons come again in the study"
                 " (season_definitions and season_id)",
             )
-        flat = (used[row].any(axis=1)) & (own_std[row] == 0)
-        flat_lag = (used[row] & known[row] & (std[row] == 0)).any(axis=1) & ~flat
+        flat = (used[row].any(axis=1)) & (inflow.std_m3s[row] == 0)
+        flat_lag = ((own[row] != 0) & known[row] & (std[row] == 0)).any(axis=1) & ~flat
         for bad, what in ((flat, "their own"), (flat_lag, "that of a period their lags reach")):
             if bad.any():
                 findings.add(

@@ -11,14 +11,30 @@ from pathlib import Path
 from pycobre.case import files, tables
 from pycobre.case.build import Resolved, build_system
 from pycobre.case.calendar import check_calendar
+from pycobre.case.changes import resolve_changes
 from pycobre.case.config import Config
+from pycobre.case.constraints import resolve_constraints
 from pycobre.case.dimensions import check_dimensions
 from pycobre.case.documents import UNREADABLE, parse_document, read_json
-from pycobre.case.entities import BusesFile, HydrosFile, LinesFile, ThermalsFile
+from pycobre.case.entities import (
+    BusesFile,
+    ContractsFile,
+    HydrosFile,
+    LinesFile,
+    PumpingFile,
+    SourcesFile,
+    ThermalsFile,
+)
+from pycobre.case.estimation import estimate_inflow
 from pycobre.case.files import CaseFiles
+from pycobre.case.filling import check_filling
 from pycobre.case.findings import Findings
+from pycobre.case.generic import ConstraintsFile, ParametersFile
+from pycobre.case.geometry import read_geometry, resolve_evaporation
+from pycobre.case.inflow import check_residuals, stage_inflow
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
+from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.noise import resolve_correlation, resolve_openings
 from pycobre.case.options import StudyOptions, check_options, read_options
 from pycobre.case.overrides import apply_overrides
@@ -29,7 +45,10 @@ from pycobre.case.production import ProductionFile
 from pycobre.case.record import Document
 from pycobre.case.references import check_references
 from pycobre.case.refusals import refuse_lags, refuse_unsupported
-from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile
+from pycobre.case.replay import Scenarios, resolve_scenarios
+from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile, SourceFactorsFile
+from pycobre.case.service import check_service
+from pycobre.case.sources import check_sources
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
 from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
@@ -48,6 +67,12 @@ DOCUMENTS: tuple[tuple[str, str, type[Document], bool], ...] = (
     ("hydros", files.HYDROS, HydrosFile, True),
     ("production", files.PRODUCTION, ProductionFile, False),
     ("load_factors", files.LOAD_FACTORS, LoadFactorsFile, False),
+    ("sources", files.SOURCES, SourcesFile, False),
+    ("contracts", files.CONTRACTS, ContractsFile, False),
+    ("pumping", files.PUMPING, PumpingFile, False),
+    ("source_factors", files.SOURCE_FACTORS, SourceFactorsFile, False),
+    ("constraints", files.CONSTRAINTS, ConstraintsFile, False),
+    ("parameters", files.PARAMETERS, ParametersFile, False),
     ("correlation", files.CORRELATION, CorrelationFile, False),
 )
 TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
@@ -55,9 +80,17 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("energy", files.ENERGY, tables.ENERGY),
     ("inflow_stats", files.INFLOW_STATS, tables.INFLOW_STATS),
     ("inflow_ar", files.INFLOW_AR, tables.INFLOW_AR),
+    ("inflow_history", files.INFLOW_HISTORY, tables.INFLOW_HISTORY),
+    ("inflow_annual", files.INFLOW_ANNUAL, tables.INFLOW_ANNUAL),
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
+    ("external_inflow", files.EXTERNAL_INFLOW, tables.EXTERNAL_INFLOW),
+    ("external_load", files.EXTERNAL_LOAD, tables.EXTERNAL_LOAD),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
-    ("thermal_bounds", files.THERMAL_BOUNDS, tables.THERMAL_BOUNDS),
+    ("source_stats", files.SOURCE_STATS, tables.SOURCE_STATS),
+    ("tailraces", files.TAILRACES, tables.TAILRACES),
+    ("geometry", files.GEOMETRY, tables.GEOMETRY),
+    ("constraint_bounds", files.CONSTRAINT_BOUNDS, tables.CONSTRAINT_BOUNDS),
+    *((table.name, table.file, table.spec) for table in CHANGE_TABLES),
 )
 
 
@@ -75,6 +108,10 @@ class Case:
         How to train and simulate.
     openings
         Given noise, one array of shape (openings, noise dimension) a stage; ``None`` if it is drawn.
+    scenarios
+        What forward passes replay, by class (``inflow``, ``load``) and scheme (``external``,
+        ``historical``): one array a stage, (scenarios, hydros) in m³/s or (scenarios, buses of random
+        demand) in MW.
     warnings
         What is odd about the case, but honoured.
     """
@@ -83,6 +120,7 @@ class Case:
     system: System
     options: StudyOptions
     openings: tuple[FloatArray, ...] | None
+    scenarios: Scenarios
     warnings: tuple[Problem, ...]
 
 
@@ -130,25 +168,47 @@ def check_case(
     files_read = _read(root, overrides or {}, findings)
     _note_strangers(root, findings)
     refuse_unsupported(files_read, findings)
-    refuse_lags(files_read, findings)
     check_options(files_read, findings)
     check_references(files_read, findings)
     check_dimensions(files_read, findings)
     check_calendar(files_read, findings)
     check_physics(files_read, findings)
+    check_service(files_read, findings)
+    check_filling(files_read, findings)
+    check_sources(files_read, findings)
+    changes = resolve_changes(files_read, findings)
     production = resolve_production(files_read, findings)
-    lags = resolve_lags(files_read, findings)
-    correlation = resolve_correlation(files_read, findings)
+    evaporation = resolve_evaporation(files_read, read_geometry(files_read.geometry), findings)
+    constraints = resolve_constraints(files_read, production, findings)
+    estimated = estimate_inflow(files_read, findings)
+    inflow = stage_inflow(files_read, estimated)
+    check_residuals(files_read, inflow, findings)
+    refuse_lags(files_read, inflow, findings)
+    lags = resolve_lags(files_read, inflow, estimated, findings)
+    correlation = resolve_correlation(files_read, estimated, findings)
     openings = resolve_openings(files_read, findings)
+    scenarios = resolve_scenarios(files_read, findings)
     problems = findings.errors + findings.warnings
-    if findings.errors or production is None or lags is None or correlation is None:
+    if findings.errors or production is None or inflow is None or lags is None or correlation is None:
         return None, problems
     assert files_read.config is not None
     case = Case(
         path=root,
-        system=build_system(files_read, Resolved(lags, production, correlation)),
+        system=build_system(
+            files_read,
+            Resolved(
+                inflow=inflow,
+                lags=lags,
+                production=production,
+                correlation=correlation,
+                changes=changes,
+                constraints=constraints,
+                evaporation=evaporation,
+            ),
+        ),
         options=read_options(files_read.config),
         openings=openings,
+        scenarios=scenarios,
         warnings=findings.warnings,
     )
     return case, problems

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pycobre.case import files
+from pycobre.case.estimation import EstimatedInflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.scenarios import CorrelationGroup, Profile
+from pycobre.case.sources import drawn_source_ids, source_ids
 from pycobre.case.statistics import bus_ids, hydro_ids, random_bus_ids, study_stages
 from pycobre.case.tables import FloatArray
-from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.system import Correlation
 
 DIMENSION = "dimension"
@@ -20,17 +21,28 @@ DEFAULT_PROFILE = "default"
 
 
 def noise_slots(case: CaseFiles) -> dict[tuple[str, int], int]:
-    """Position of each random thing in a noise vector: hydros, then buses of random demand, by id."""
+    """Position of each random thing in a noise vector, by id.
+
+    Hydros, then buses of random demand, then sources with statistics.
+    """
     keys = [("inflow", id) for id in hydro_ids(case)] + [("load", id) for id in random_bus_ids(case)]
+    keys += [("ncs", id) for id in drawn_source_ids(case)]
     return {key: position for position, key in enumerate(keys)}
 
 
-def resolve_correlation(case: CaseFiles, findings: Findings) -> Correlation | None:
-    """Correlation matrix of every stage, or ``None`` where files are missing or wrong."""
-    needed = (files.CORRELATION, files.LOAD_STATS)
+def resolve_correlation(
+    case: CaseFiles, estimated: EstimatedInflow | None, findings: Findings
+) -> Correlation | None:
+    """Correlation matrix of every stage, or ``None`` where files are missing or wrong.
+
+    Where the case gives none, that of the history's residuals, if there is a history.
+    """
+    needed = (files.CORRELATION, files.LOAD_STATS, files.SOURCES, files.SOURCE_STATS)
     if case.stages is None or case.hydros is None or case.buses is None or case.broken.intersection(needed):
         return None
     slots, stages = noise_slots(case), study_stages(case)
+    if case.correlation is None and estimated is not None:
+        return _estimated_correlation(case, estimated, len(slots))
     if case.correlation is None:
         return Correlation((np.eye(len(slots)),), (0,) * len(stages))
     profiles = case.correlation.profiles
@@ -60,6 +72,24 @@ def resolve_correlation(case: CaseFiles, findings: Findings) -> Correlation | No
     if any(name not in profiles for name in chosen.values()):
         return None
     return Correlation(matrices, tuple(names.index(str(chosen[stage.id])) for stage in stages))
+
+
+def _estimated_correlation(case: CaseFiles, estimated: EstimatedInflow, slots: int) -> Correlation:
+    """Correlation of the inflows by season; everything else stands alone."""
+    matrices: list[FloatArray] = []
+    place: dict[int | None, int] = {}
+    chosen = []
+    for stage in study_stages(case):
+        season = estimated.season_ids.index(stage.season_id or 0)
+        own = estimated.correlation_of_season[season]
+        key = season if own is not None else None
+        if key not in place:
+            full, inflows = np.eye(slots), estimated.correlation if own is None else own
+            full[: len(inflows), : len(inflows)] = inflows
+            place[key] = len(matrices)
+            matrices.append(full)
+        chosen.append(place[key])
+    return Correlation(tuple(matrices), tuple(chosen))
 
 
 def _fill(
@@ -96,24 +126,23 @@ def _check_members(
 
     if len(types) > 1:
         note(DIMENSION, f"mixes {' and '.join(sorted(types))}", "make a group for each type")
-    if "ncs" in types:
-        note(UNSUPPORTED, "non-controllable sources are not modelled for now", "leave these entities out")
     for member in sorted({m for m in members if m in seen or members.count(m) > 1}):
         note(DIMENSION, f"{member[0]} {member[1]} is in this profile more than once", "name it once")
-    known = {"inflow": hydro_ids(case), "load": bus_ids(case)}
-    words = {"inflow": "hydro", "load": "bus"}
+    known = {"inflow": hydro_ids(case), "load": bus_ids(case), "ncs": source_ids(case)}
+    words = {"inflow": "hydro", "load": "bus", "ncs": "source"}
+    certain = {"load": "its demand has no deviation", "ncs": "it has no statistics"}
     for type, id in members:
-        if type == "ncs" or (type, id) in slots:
+        if (type, id) in slots:
             continue
         if id not in known[type]:
             note("reference", f"{words[type]} {id} does not exist", f"ids are {list_ids(known[type])}")
         else:
             findings.warn(
                 files.CORRELATION,
-                f"the demand of bus {id} is not random, so its correlation has no effect",
+                f"{words[type]} {id} is not random, so its correlation has no effect: {certain[type]}",
                 entity=entity,
                 field="entities",
-                hint="leave it out, or give its demand a standard deviation",
+                hint="leave it out, or give it statistics with a deviation",
             )
 
 
@@ -174,7 +203,7 @@ def resolve_openings(case: CaseFiles, findings: Findings) -> tuple[FloatArray, .
     table = case.noise_openings
     if table is None or case.stages is None or case.hydros is None or case.buses is None:
         return None
-    if files.LOAD_STATS in case.broken:
+    if case.broken.intersection((files.LOAD_STATS, files.SOURCES, files.SOURCE_STATS)):
         return None
     width, openings = len(noise_slots(case)), []
     stages, faults = study_stages(case), 0
@@ -188,7 +217,12 @@ def resolve_openings(case: CaseFiles, findings: Findings) -> tuple[FloatArray, .
         before = faults
         for found, expected, field, what in (
             (numbers, stage.num_openings, "opening_index", f"num_openings in {files.STAGES}"),
-            (slots, width, "entity_index", "hydros, then buses of random demand, by id"),
+            (
+                slots,
+                width,
+                "entity_index",
+                "hydros, random demands, sources with statistics, by id",
+            ),
         ):
             if found.size != expected or (expected and found[-1] != expected - 1):
                 faults += 1

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pycobre.case import files
-from pycobre.case.config import BoundStalling, Config, IterationLimit, SampledPasses, TimeLimit
+from pycobre.case.config import (
+    BoundStalling,
+    Config,
+    IterationLimit,
+    SampledPasses,
+    ScenarioSource,
+    TimeLimit,
+)
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings
 
@@ -18,6 +25,24 @@ class BoundStallingOption:
 
     iterations: int
     tolerance: float
+
+
+@dataclass(frozen=True)
+class Schemes:
+    """Where forward passes take the noise of each class from.
+
+    ``in_sample``: the openings; ``out_of_sample``: drawn anew; ``external``: given scenarios;
+    ``historical``: years of the record.
+    """
+
+    inflow: str = "in_sample"
+    load: str = "in_sample"
+    ncs: str = "in_sample"
+
+    @property
+    def in_sample(self) -> bool:
+        """Whether the openings are all the noise there is."""
+        return self.inflow == self.load == self.ncs == "in_sample"
 
 
 @dataclass(frozen=True)
@@ -40,8 +65,12 @@ class StudyOptions:
         Seeds of the openings, of the training's trajectories and of the simulation's.
     simulation_scenarios
         Trajectories of the simulation, 0 without one.
+    training_schemes, simulation_schemes
+        Where the trajectories' noise comes from.
     cost_scale_factor
         Divisor of the costs inside the stage problems, or ``None`` to choose one.
+    export_stochastic
+        Whether the results hold the inflow models and the openings.
     """
 
     forward_passes: int
@@ -53,7 +82,10 @@ class StudyOptions:
     forward_seed: int
     simulation_seed: int
     simulation_scenarios: int
+    training_schemes: Schemes
+    simulation_schemes: Schemes
     cost_scale_factor: float | None
+    export_stochastic: bool
 
 
 def check_options(case: CaseFiles, findings: Findings) -> None:
@@ -112,8 +144,18 @@ def read_options(config: Config) -> StudyOptions:
         forward_seed=_first(forward_seed),
         simulation_seed=_first(simulation_seed, forward_seed),
         simulation_scenarios=int(scenarios),
+        training_schemes=_schemes(training.scenario_source),
+        simulation_schemes=_schemes(simulation.scenario_source or training.scenario_source),
         cost_scale_factor=config.modeling.cost_scale_factor,
+        export_stochastic=config.exports.stochastic,
     )
+
+
+def _schemes(source: ScenarioSource | None) -> Schemes:
+    if source is None:
+        return Schemes()
+    chosen = {name: getattr(source, name) for name in ("inflow", "load", "ncs")}
+    return Schemes(**{name: scheme.scheme for name, scheme in chosen.items() if scheme is not None})
 
 
 def _first(*seeds: int | None) -> int:

@@ -40,8 +40,6 @@ class HydroPenaltyDefaults(Record):
     outflow_violation_above_cost: CostPerFlowHour
     generation_violation_below_cost: CostPerMwh
     inflow_nonnegativity_cost: CostPerFlowHour | None = Field(default=None, description="1000 when absent")
-    # The rest prices water that this version does not model: diversion, evaporation, filling, withdrawal.
-    # The format asks for it, and a case that has any of them is refused for that.
     diversion_cost: CostPerFlowHour
     evaporation_violation_cost: CostPerFlowHour
     evaporation_violation_neg_cost: CostPerFlowHour | None = None

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from pycobre.case import files
-from pycobre.case.entities import HydroRecord
+from pycobre.case.changes import hydro_limits
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, name_entity
 from pycobre.case.penalties import SegmentRecord
@@ -20,7 +17,6 @@ def check_physics(case: CaseFiles, findings: Findings) -> None:
     """Note every impossible limit and connection."""
     _check_limits(case, findings)
     _check_hydros(case, findings)
-    _check_thermal_overrides(case, findings)
     _check_deficit(case, findings)
 
 
@@ -48,6 +44,15 @@ def _check_limits(case: CaseFiles, findings: Findings) -> None:
         entity = name_entity("thermal", thermal.id, thermal.name)
         generation = thermal.generation
         check(files.THERMALS, entity, "generation.min_mw", generation.min_mw, generation.max_mw, "MW")
+    for contract in case.contracts.contracts if case.contracts else []:
+        entity, limits = name_entity("contract", contract.id, contract.name), contract.limits
+        check(files.CONTRACTS, entity, "limits.min_mw", limits.min_mw, limits.max_mw, "MW")
+    for pump in case.pumping.pumping_stations if case.pumping else []:
+        entity = name_entity("pumping station", pump.id, pump.name)
+        check(files.PUMPING, entity, "flow.min_m3s", pump.flow.min_m3s, pump.flow.max_m3s, "m³/s")
+        if pump.source_hydro_id == pump.destination_hydro_id:
+            message = f"pumps from hydro {pump.source_hydro_id} to itself"
+            findings.add(PHYSICS, files.PUMPING, message, entity=entity, field="destination_hydro_id")
     for hydro in case.hydros.hydros if case.hydros else []:
         entity = name_entity("hydro", hydro.id, hydro.name)
         store, flow = hydro.reservoir, hydro.outflow
@@ -65,7 +70,9 @@ def _check_limits(case: CaseFiles, findings: Findings) -> None:
             for owner, prefix in ((hydro.generation, "generation"), (hydro.unit_groups[0], "unit_groups[0]")):
                 low, high = getattr(owner, f"min_{name}"), getattr(owner, f"max_{name}")
                 check(files.HYDROS, entity, f"{prefix}.min_{name}", low, high, unit)
-            low, high = common_limits(hydro, name)
+            quantity, _, unit_name = name.partition("_")
+            held = hydro_limits(hydro)
+            low, high = held[f"{quantity}_min_{unit_name}"], held[f"{quantity}_max_{unit_name}"]
             plant = getattr(hydro.generation, f"min_{name}"), getattr(hydro.generation, f"max_{name}")
             group = getattr(hydro.unit_groups[0], f"min_{name}"), getattr(hydro.unit_groups[0], f"max_{name}")
             if low > high and plant[0] <= plant[1] and group[0] <= group[1]:
@@ -77,14 +84,6 @@ def _check_limits(case: CaseFiles, findings: Findings) -> None:
                     entity=entity,
                     field=f"unit_groups[0].min_{name}",
                 )
-
-
-def common_limits(hydro: HydroRecord, name: str) -> tuple[float, float]:
-    """Limits that both the plant and its unit group keep; *name* is ``turbined_m3s`` or ``generation_mw``."""
-    owners = (hydro.generation, hydro.unit_groups[0])
-    low = max(float(getattr(owner, f"min_{name}")) for owner in owners)
-    high = min(float(getattr(owner, f"max_{name}")) for owner in owners)
-    return low, high
 
 
 def _check_hydros(case: CaseFiles, findings: Findings) -> None:
@@ -105,6 +104,15 @@ def _check_hydros(case: CaseFiles, findings: Findings) -> None:
                 field="storage",
                 hint=f"correct it, or the limits in {files.HYDROS}",
             )
+    for hydro in hydros.values():
+        if hydro.diversion is not None and hydro.diversion.downstream_id == hydro.id:
+            findings.add(
+                PHYSICS,
+                files.HYDROS,
+                "diverts water to itself",
+                entity=name_entity("hydro", hydro.id, hydro.name),
+                field="diversion.downstream_id",
+            )
     reported: set[int] = set()
     for id in sorted(hydros):
         path: list[int] = []
@@ -123,31 +131,6 @@ def _check_hydros(case: CaseFiles, findings: Findings) -> None:
                 field="downstream_id",
                 hint="the last plant of a river has downstream_id null",
             )
-
-
-def _check_thermal_overrides(case: CaseFiles, findings: Findings) -> None:
-    table = case.thermal_bounds
-    if table is None or case.thermals is None:
-        return
-    plants = {plant.id: plant for plant in case.thermals.thermals}
-    lows, highs = table.floats["min_generation_mw"], table.floats["max_generation_mw"]
-    own = [plants.get(id) for id in table.ints["thermal_id"].tolist()]
-    own_low = np.array([plant.generation.min_mw if plant else 0.0 for plant in own])
-    own_high = np.array([plant.generation.max_mw if plant else math.inf for plant in own])
-    low = np.where(np.isnan(lows), own_low, lows)
-    high = np.where(np.isnan(highs), own_high, highs)
-    wrong = (low > high) & ~(np.isnan(lows) & np.isnan(highs))
-    for row in np.flatnonzero(wrong).tolist():
-        plant = own[row]
-        findings.add(
-            PHYSICS,
-            files.THERMAL_BOUNDS,
-            f"the lower limit {low[row]:g} MW is above the upper limit {high[row]:g} MW",
-            entity=f"{name_entity('thermal', plant.id, plant.name) if plant else 'thermal'},"
-            f" stage {table.ints['stage_id'][row]}",
-            field="min_generation_mw",
-            hint=f"a limit that is null here comes from {files.THERMALS}",
-        )
 
 
 def _check_deficit(case: CaseFiles, findings: Findings) -> None:

@@ -10,6 +10,7 @@ from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.fitted import Fitting, is_computed
 from pycobre.case.production import BySeason, ByStageRange, Choice
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import study_stages
@@ -31,8 +32,19 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
     stages = study_stages(case)
     written = case.production.production_models if case.production else []
     models = {model.hydro_id: model for model in written}
+    chosen_by_id = {
+        hydro.id: _choose(models[hydro.id], stages, name_entity("hydro", hydro.id, hydro.name), findings)
+        for hydro in case.hydros.hydros
+        if hydro.id in models
+    }
+    references = {
+        (id, stage.id): choice.reference_volume
+        for id, chosen in chosen_by_id.items()
+        for stage, _, choice in chosen
+    }
+    fitting = Fitting(case, references, findings)
     planes = None if files.PLANES in case.broken else _read_planes(case.planes)
-    energy = None if files.ENERGY in case.broken else _read_energy(case.energy)
+    energy = None if files.ENERGY in case.broken else read_energy(case.energy)
     result: dict[int, tuple[ProductionModel, ...]] = {}
     users: dict[str, set[int]] = {"planes": set(), "energy": set(), "fpha": set()}
     for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id):
@@ -48,11 +60,21 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
                 ' "constant_productivity", "productivity_mw_per_m3s": 0.9}]}',
             )
             continue
-        chosen = _choose(models[hydro.id], stages, entity, findings)
+        chosen = chosen_by_id[hydro.id]
         _check_choices(hydro, chosen, entity, findings)
-        resolved = [_resolve(hydro.id, stage, choice, planes, energy, users) for stage, _, choice in chosen]
-        _note_gaps(chosen, resolved, (planes, energy), entity, findings)
+        resolved = [
+            fitting.planes(hydro, stage, where, choice)
+            if is_computed(choice)
+            else _resolve(hydro.id, stage, choice, planes, energy, users)
+            for stage, where, choice in chosen
+        ]
+        _note_gaps(
+            chosen, resolved, (planes, energy), hydro.generation.max_turbined_m3s > 0.0, entity, findings
+        )
+        if any(is_computed(choice) for _, _, choice in chosen):
+            users["fpha"].add(hydro.id)
         result[hydro.id] = tuple(model for model in resolved if model is not None)
+    fitting.check_leftovers()
     _check_leftovers(case, users, findings)
     return result if findings.count == before else None
 
@@ -186,8 +208,6 @@ def _resolve(
     keys = ((hydro_id, stage.id), (hydro_id, NULL_ID))
     if choice.model == "fpha":
         users["fpha"].add(hydro_id)
-        if choice.fpha_config is not None and choice.fpha_config.source == "computed":
-            return None
         users["planes"].add(hydro_id)
         return next((planes[key] for key in keys if key in planes), None) if planes else None
     if choice.productivity_mw_per_m3s is not None:
@@ -201,6 +221,7 @@ def _note_gaps(
     chosen: list[Chosen],
     resolved: list[ProductionModel | None],
     tables: tuple[object | None, object | None],
+    turbines: bool,
     entity: str,
     findings: Findings,
 ) -> None:
@@ -208,7 +229,7 @@ def _note_gaps(
     dead = [
         stage.id
         for (stage, _, _), model in zip(chosen, resolved, strict=True)
-        if isinstance(model, ConstantProductivity) and model.mw_per_m3s <= 0
+        if isinstance(model, ConstantProductivity) and model.mw_per_m3s <= 0 and turbines
     ]
     if dead:
         findings.add(
@@ -221,7 +242,7 @@ def _note_gaps(
     bare = [
         (stage.id, choice)
         for (stage, _, choice), model in zip(chosen, resolved, strict=True)
-        if model is None and not (choice.fpha_config and choice.fpha_config.source == "computed")
+        if model is None and not is_computed(choice)
     ]
     no_planes = [id for id, choice in bare if choice.model == "fpha"]
     no_productivity = [id for id, choice in bare if choice.model == "constant_productivity"]
@@ -291,7 +312,8 @@ def _read_planes(table: Table | None) -> dict[tuple[int, int], ProductionPlanes]
     return {key: ProductionPlanes(tuple(planes)) for key, planes in grouped.items()}
 
 
-def _read_energy(table: Table | None) -> dict[tuple[int, int], float]:
+def read_energy(table: Table | None) -> dict[tuple[int, int], float]:
+    """Productivities by hydro and stage id; :data:`NULL_ID` stands for every stage."""
     if table is None:
         return {}
     values = table.floats[PRODUCTIVITY]

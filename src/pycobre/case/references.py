@@ -11,8 +11,10 @@ from pycobre.case import files
 from pycobre.case.entities import Entity
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity, plural
+from pycobre.case.limits import CHANGE_TABLES
+from pycobre.case.sources import source_ids
 from pycobre.case.statistics import study_stages
-from pycobre.case.tables import NULL_ID, Table
+from pycobre.case.tables import KEY_WORDS, NULL_ID, Table
 
 REFERENCE = "reference"
 
@@ -53,6 +55,14 @@ def _check_unique(case: CaseFiles, findings: Findings) -> None:
         if case.stages.season_definitions:
             seasons = case.stages.season_definitions.seasons
             groups.append(("season", files.STAGES, [season.id for season in seasons]))
+    if case.contracts:
+        groups.append(("contract", files.CONTRACTS, [item.id for item in case.contracts.contracts]))
+    if case.pumping:
+        groups.append(("pumping station", files.PUMPING, [pump.id for pump in case.pumping.pumping_stations]))
+    if case.sources:
+        groups.append(
+            ("source", files.SOURCES, [source.id for source in case.sources.non_controllable_sources])
+        )
     if case.production:
         models = case.production.production_models
         groups.append(("hydro", files.PRODUCTION, [model.hydro_id for model in models]))
@@ -102,16 +112,33 @@ def _check_entities(case: CaseFiles, findings: Findings) -> None:
         for thermal in case.thermals.thermals if case.thermals else []:
             entity = name_entity("thermal", thermal.id, thermal.name)
             check(files.THERMALS, entity, "bus_id", "bus", thermal.bus_id, buses)
+        for contract in case.contracts.contracts if case.contracts else []:
+            entity = name_entity("contract", contract.id, contract.name)
+            check(files.CONTRACTS, entity, "bus_id", "bus", contract.bus_id, buses)
+        for pump in case.pumping.pumping_stations if case.pumping else []:
+            entity = name_entity("pumping station", pump.id, pump.name)
+            check(files.PUMPING, entity, "bus_id", "bus", pump.bus_id, buses)
+        for source in case.sources.non_controllable_sources if case.sources else []:
+            entity = name_entity("source", source.id, source.name)
+            check(files.SOURCES, entity, "bus_id", "bus", source.bus_id, buses)
         for hydro in case.hydros.hydros if case.hydros else []:
             entity = name_entity("hydro", hydro.id, hydro.name)
             for position, group in enumerate(hydro.unit_groups):
                 check(files.HYDROS, entity, f"unit_groups[{position}].bus_id", "bus", group.bus_id, buses)
     if case.hydros:
         hydros = _ids(case.hydros.hydros)
+        for pump in case.pumping.pumping_stations if case.pumping else []:
+            entity = name_entity("pumping station", pump.id, pump.name)
+            check(files.PUMPING, entity, "source_hydro_id", "hydro", pump.source_hydro_id, hydros)
+            check(files.PUMPING, entity, "destination_hydro_id", "hydro", pump.destination_hydro_id, hydros)
         for hydro in case.hydros.hydros:
             if hydro.downstream_id is not None:
                 entity = name_entity("hydro", hydro.id, hydro.name)
                 check(files.HYDROS, entity, "downstream_id", "hydro", hydro.downstream_id, hydros)
+            if hydro.diversion is not None:
+                entity = name_entity("hydro", hydro.id, hydro.name)
+                target = hydro.diversion.downstream_id
+                check(files.HYDROS, entity, "diversion.downstream_id", "hydro", target, hydros)
         for model in case.production.production_models if case.production else []:
             entity = name_entity("hydro", model.hydro_id)
             check(files.PRODUCTION, entity, "hydro_id", "hydro", model.hydro_id, hydros)
@@ -139,30 +166,49 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
     stages = {stage.id for stage in study_stages(case)} if case.stages else None
     hydros = _ids(case.hydros.hydros) if case.hydros else None
     buses = _ids(case.buses.buses) if case.buses else None
-    thermals = _ids(case.thermals.thermals) if case.thermals else None
+    entities = {
+        "buses": buses,
+        "lines": _ids(case.lines.lines) if case.lines else None,
+        "thermals": _ids(case.thermals.thermals) if case.thermals else None,
+        "hydros": hydros,
+        "contracts": _ids(case.contracts.contracts) if case.contracts else set(),
+        "pumps": _ids(case.pumping.pumping_stations) if case.pumping else set(),
+        "sources": set(source_ids(case)) if files.SOURCES not in case.broken else None,
+    }
     # Negative stage ids are periods before the study: inflow statistics may have them.
     checks: list[tuple[Table | None, str, str, set[int] | None, bool]] = [
         (case.inflow_stats, files.INFLOW_STATS, "hydro", hydros, True),
         (case.inflow_ar, files.INFLOW_AR, "hydro", hydros, True),
+        (case.inflow_annual, files.INFLOW_ANNUAL, "hydro", hydros, True),
+        (case.inflow_history, files.INFLOW_HISTORY, "hydro", hydros, False),
+        (case.external_inflow, files.EXTERNAL_INFLOW, "hydro", hydros, False),
+        (case.external_load, files.EXTERNAL_LOAD, "bus", buses, False),
         (case.load_stats, files.LOAD_STATS, "bus", buses, False),
-        (case.thermal_bounds, files.THERMAL_BOUNDS, "thermal", thermals, False),
+        (case.source_stats, files.SOURCE_STATS, "ncs", entities["sources"], False),
+        *(
+            (getattr(case, of.name), of.file, of.key.removesuffix("_id"), entities[of.kind], False)
+            for of in CHANGE_TABLES
+        ),
         (case.planes, files.PLANES, "hydro", hydros, False),
         (case.energy, files.ENERGY, "hydro", hydros, False),
+        (case.geometry, files.GEOMETRY, "hydro", hydros, False),
+        (case.tailraces, files.TAILRACES, "hydro", hydros, False),
         (case.noise_openings, files.NOISE_OPENINGS, "", None, False),
     ]
     for table, file, kind, known, before in checks:
         if table is None:
             continue
         if known is not None:
+            noun = KEY_WORDS[f"{kind}_id"]
             lost = sorted(set(np.unique(table.ints[f"{kind}_id"]).tolist()) - known)
             for id in lost[:10]:
                 findings.add(
                     REFERENCE,
                     file,
                     "does not exist, but has rows here",
-                    entity=name_entity(kind, id),
+                    entity=name_entity(noun, id),
                     field=f"{kind}_id",
-                    hint=_known(kind, known),
+                    hint=_known(noun, known),
                 )
             if len(lost) > 10:
                 findings.add(
@@ -171,7 +217,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
                     f"{len(lost) - 10} more ids do not exist: {list_ids(lost[10:])}",
                     field=f"{kind}_id",
                 )
-        if stages is not None:
+        if stages is not None and "stage_id" in table.ints:
             named = set(np.unique(table.ints["stage_id"]).tolist()) - {NULL_ID}
             strange = {id for id in named - stages if not (before and id < 0)}
             if strange:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 
 from pycobre.case import files
-from pycobre.case.entities import Entity, HydroRecord
+from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.inflow import StageInflow
 from pycobre.case.production import Choice
 from pycobre.case.record import Record
+from pycobre.case.service import entities_of
 from pycobre.case.stages import StageRecord, StateVariables
+from pycobre.case.statistics import read_coefficients
 from pycobre.case.tables import count_rows
-from pycobre.case.unsupported import FIELDS, FILES, RETIRES, SETTINGS, UNSUPPORTED, find_refusal
+from pycobre.case.unsupported import FIELDS, FILES, SETTINGS, UNSUPPORTED, find_refusal
+from pycobre.system import season_occurrences
 
 
 def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
@@ -31,16 +34,6 @@ def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
     _refuse_stages(case, findings)
     _refuse_initial(case, findings)
     _refuse_production(case, findings)
-    if case.thermal_bounds is not None and "block_id" in case.thermal_bounds.present:
-        blocks = case.thermal_bounds.ints["block_id"]
-        if (blocks >= 0).any():
-            findings.add(
-                UNSUPPORTED,
-                files.THERMAL_BOUNDS,
-                "thermal limits that change by block are not modelled for now",
-                field="block_id",
-                hint="leave the column null: limits hold for the whole stage",
-            )
 
 
 def _holds_something(root: Path, file: str, findings: Findings) -> bool:
@@ -129,28 +122,11 @@ def _refuse_fields(
 
 
 def _refuse_entities(case: CaseFiles, findings: Findings) -> None:
-    groups: list[tuple[str, str, list[Entity]]] = [
-        ("bus", files.BUSES, list(case.buses.buses) if case.buses else []),
-        ("line", files.LINES, list(case.lines.lines) if case.lines else []),
-        ("thermal", files.THERMALS, list(case.thermals.thermals) if case.thermals else []),
-        ("hydro", files.HYDROS, list(case.hydros.hydros) if case.hydros else []),
-    ]
-    first_day = min(stage.start_date for stage in case.stages.stages) if case.stages else None
-    for kind, file, entities in groups:
+    for kind, file, entities in entities_of(case):
         for record in entities:
             entity = name_entity(kind, record.id, record.name)
             if type(record) in FIELDS:
                 _refuse_fields(record, type(record), file, entity, findings)
-            if first_day is not None and record.operational_start_date > first_day:
-                findings.add(
-                    UNSUPPORTED,
-                    file,
-                    f"enters service on {record.operational_start_date}, after the study's first day"
-                    f" ({first_day}); {RETIRES.reason}",
-                    entity=entity,
-                    field="operational_start_date",
-                    hint="leave the entity out, or date it at or before the first day",
-                )
             if isinstance(record, HydroRecord) and len(record.unit_groups) > 1:
                 findings.add(
                     UNSUPPORTED,
@@ -209,7 +185,6 @@ def _refuse_initial(case: CaseFiles, findings: Findings) -> None:
     if case.initial is None:
         return
     for field, reason in (
-        ("filling_storage", "reservoirs can't be filled for now"),
         ("past_defluences", "water can't take time to the next plant for now"),
         ("past_anticipated_commitments", "dispatch can't be decided ahead for now"),
     ):
@@ -224,7 +199,7 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
         findings.add(
             UNSUPPORTED,
             files.PRODUCTION,
-            "given planes are never thinned out",
+            "planes are never thinned out",
             field="fpha_plane_reduction",
             hint="leave it out",
         )
@@ -248,36 +223,48 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
                 hint='use "constant_productivity", or "fpha" with precomputed planes',
             )
         for prefix, choice in choices:
-            _refuse_fields(choice, Choice, files.PRODUCTION, entity, findings, prefix)
-            fpha = choice.fpha_config
-            if choice.model != "fpha" or fpha is None:
-                continue
-            if fpha.source == "computed":
-                findings.add(
-                    UNSUPPORTED,
-                    files.PRODUCTION,
-                    "production functions can't be computed from geometry for now",
-                    entity=entity,
-                    field=f"{prefix}fpha_config.source",
-                    hint=f'use "precomputed" and give the planes in {files.PLANES}',
-                )
-                continue
-            fitting = sorted(fpha.model_dump(exclude_none=True, exclude={"source"}))
-            for name in fitting:
-                findings.add(
-                    UNSUPPORTED,
-                    files.PRODUCTION,
-                    "it only matters for computed planes",
-                    entity=entity,
-                    field=f"{prefix}fpha_config.{name}",
-                    hint="leave it out",
-                )
+            _refuse_choice(case, choice, entity, prefix, findings)
 
 
-def refuse_lags(case: CaseFiles, findings: Findings) -> None:
+def _refuse_choice(case: CaseFiles, choice: Choice, entity: str, prefix: str, findings: Findings) -> None:
+    if choice.reference_volume is not None and case.tailraces is None:
+        findings.warn(
+            files.PRODUCTION,
+            "has no effect: there are no tailrace curves that depend on the level below",
+            entity=entity,
+            field=f"{prefix}reference_volume",
+            hint="leave it out",
+        )
+    fpha = choice.fpha_config
+    if choice.model != "fpha" or fpha is None:
+        return
+    if fpha.source == "computed":
+        if fpha.max_planes_per_hydro is not None:
+            findings.add(
+                UNSUPPORTED,
+                files.PRODUCTION,
+                "fitted planes are never thinned out",
+                entity=entity,
+                field=f"{prefix}fpha_config.max_planes_per_hydro",
+                hint="leave it out",
+            )
+        return
+    for name in sorted(fpha.model_dump(exclude_none=True, exclude={"source"})):
+        findings.add(
+            UNSUPPORTED,
+            files.PRODUCTION,
+            "it only matters for computed planes",
+            entity=entity,
+            field=f"{prefix}fpha_config.{name}",
+            hint="leave it out",
+        )
+
+
+def refuse_lags(case: CaseFiles, inflow: StageInflow | None, findings: Findings) -> None:
     """Note what keeps autoregressive lags from being honoured."""
     stages = case.stages
-    if stages is None or case.inflow_ar is None or not (case.inflow_ar.floats["coefficient"] != 0).any():
+    used = inflow.used if inflow is not None else read_coefficients(case) != 0
+    if stages is None or not used.any():
         return
     flat = [
         stage.id for stage in stages.stages if not (stage.state_variables or StateVariables()).inflow_lags
@@ -286,32 +273,24 @@ def refuse_lags(case: CaseFiles, findings: Findings) -> None:
         findings.add(
             UNSUPPORTED,
             files.STAGES,
-            f"inflow lags are always handed to the next stage when there are autoregressive coefficients"
-            f" ({files.INFLOW_AR}); stages {list_ids(flat)} say they are not",
+            "inflow lags are always handed to the next stage when inflow models have any;"
+            f" stages {list_ids(flat)} say they are not",
             field="state_variables.inflow_lags",
-            hint="set it to true in every stage, or remove the coefficients",
+            hint=f"set it to true in every stage, or remove the coefficients ({files.INFLOW_AR}), or set"
+            " estimation.max_order to 0",
         )
     seasons = stages.season_definitions
-    if seasons is not None and seasons.cycle_type != "monthly":
-        findings.add(
-            UNSUPPORTED,
-            files.STAGES,
-            f"autoregressive lags over {seasons.cycle_type} seasons are not modelled for now",
-            field="season_definitions.cycle_type",
-            hint="use monthly seasons, or remove the coefficients",
-        )
     ordered = sorted(stages.stages, key=lambda stage: stage.id)
-    shared = [
-        after.id
-        for before, after in pairwise(ordered)
-        if before.season_id is not None and before.season_id == after.season_id
-    ]
-    if shared:
+    spans = season_occurrences([stage.season_id for stage in ordered])
+    lengths = [(ordered[span[-1]].end_date - ordered[span[0]].start_date).days for span in spans]
+    alike = seasons is not None and seasons.cycle_type == "custom"
+    # Where the dates are wrong, which is said already, lengths mean nothing.
+    if not alike and not findings.count and max(lengths) > 2 * min(lengths):
         findings.add(
             UNSUPPORTED,
             files.STAGES,
-            "autoregressive lags of several stages within one season are not modelled for now"
-            f" (stages {list_ids(shared)} continue the season of the stage before)",
-            field="season_id",
-            hint="make each stage a season of its own, or remove the coefficients",
+            f"autoregressive lags over seasons of {min(lengths)} to {max(lengths)} days are not modelled"
+            " for now",
+            field="stages",
+            hint="make the stages alike, or parts of seasons that are, or remove the coefficients",
         )

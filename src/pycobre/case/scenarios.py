@@ -10,10 +10,10 @@ from pycobre.case.record import Document, Id, Record
 
 
 class BlockFactor(Record):
-    """Demand of a block over the stage's."""
+    """Demand, or availability, of a block over the stage's."""
 
     block_id: Annotated[int, Field(ge=0)]
-    factor: Annotated[float, Field(gt=0, description="MW per MW of the stage's demand")]
+    factor: Annotated[float, Field(gt=0, description="MW per MW of the stage")]
 
 
 class LoadFactor(Record):
@@ -28,6 +28,20 @@ class LoadFactorsFile(Document):
     """``scenarios/load_factors.json``."""
 
     load_factors: list[LoadFactor]
+
+
+class SourceFactor(Record):
+    """Block factors of a source in a stage."""
+
+    ncs_id: Id
+    stage_id: Id
+    block_factors: list[BlockFactor]
+
+
+class SourceFactorsFile(Document):
+    """``scenarios/non_controllable_factors.json``."""
+
+    non_controllable_factors: list[SourceFactor]
 
 
 class NoiseEntity(Record):

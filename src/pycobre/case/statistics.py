@@ -54,3 +54,17 @@ def random_bus_ids(case: CaseFiles) -> list[int]:
     std = spread(case.load_stats, "bus_id", "std_mw", ids, [stage.id for stage in study_stages(case)])
     random: BoolArray = np.any(std > 0, axis=1)
     return [id for id, drawn in zip(ids, random.tolist(), strict=True) if drawn]
+
+
+def read_coefficients(case: CaseFiles) -> FloatArray:
+    """Standardised autoregressive coefficients that the case gives, (H, T, P); no lag if it gives none."""
+    ids, stage_ids = hydro_ids(case), [stage.id for stage in study_stages(case)]
+    table = case.inflow_ar
+    if table is None:
+        return np.zeros((len(ids), len(stage_ids), 0))
+    rows, columns = positions(ids, table.ints["hydro_id"]), positions(stage_ids, table.ints["stage_id"])
+    lags, values = table.ints["lag"], table.floats["coefficient"]
+    known = (rows >= 0) & (columns >= 0) & (values != 0)
+    coefficients = np.zeros((len(ids), len(stage_ids), int(lags[known].max(initial=0))))
+    coefficients[rows[known], columns[known], lags[known] - 1] = values[known]
+    return coefficients

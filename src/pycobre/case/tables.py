@@ -24,15 +24,25 @@ NULL_ID = -(2**40)
 # Ten years of months: far beyond any inflow model, and still an array that fits in memory.
 MAX_LAG = 120
 
-DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64}
+DAY = "date32[day]"
+DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64, DAY: np.int32}
 
 KEY_WORDS = {
     "hydro_id": "hydro",
     "bus_id": "bus",
+    "line_id": "line",
+    "family_id": "family",
+    "segment_id": "segment",
+    "contract_id": "contract",
+    "station_id": "pumping station",
+    "constraint_id": "constraint",
+    "ncs_id": "source",
+    "block_id": "block",
     "thermal_id": "thermal",
     "stage_id": "stage",
     "lag": "lag",
     "plane_id": "plane",
+    "scenario_id": "scenario",
     "opening_index": "opening",
     "entity_index": "entity",
 }
@@ -57,6 +67,8 @@ class TableSpec:
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    merged: bool = False
+    """Several rows of a key may each give other columns."""
 
 
 def _id(name: str, nullable: bool = False) -> Column:
@@ -77,9 +89,31 @@ INFLOW_AR = TableSpec(
     ),
     ("hydro_id", "stage_id", "lag"),
 )
+INFLOW_HISTORY = TableSpec(
+    (_id("hydro_id"), Column("start_date", DAY), Column("end_date", DAY), Column("value_m3s", "double")),
+    ("hydro_id", "start_date"),
+)
+INFLOW_ANNUAL = TableSpec(
+    (
+        _id("hydro_id"),
+        _id("stage_id"),
+        Column("annual_coefficient", "double"),
+        Column("annual_mean_m3s", "double"),
+        Column("annual_std_m3s", "double", minimum=0, exclusive=True),
+    ),
+    ("hydro_id", "stage_id"),
+)
 LOAD_STATS = TableSpec(
     (_id("bus_id"), _id("stage_id"), Column("mean_mw", "double"), Column("std_mw", "double", minimum=0)),
     ("bus_id", "stage_id"),
+)
+EXTERNAL_INFLOW = TableSpec(
+    (_id("stage_id"), _id("scenario_id"), _id("hydro_id"), Column("value_m3s", "double")),
+    ("stage_id", "scenario_id", "hydro_id"),
+)
+EXTERNAL_LOAD = TableSpec(
+    (_id("stage_id"), _id("scenario_id"), _id("bus_id"), Column("value_mw", "double")),
+    ("stage_id", "scenario_id", "bus_id"),
 )
 NOISE_OPENINGS = TableSpec(
     (
@@ -90,16 +124,46 @@ NOISE_OPENINGS = TableSpec(
     ),
     ("stage_id", "opening_index", "entity_index"),
 )
-THERMAL_BOUNDS = TableSpec(
+SOURCE_STATS = TableSpec(
     (
-        _id("thermal_id"),
+        Column("ncs_id", "int32"),
+        Column("stage_id", "int32"),
+        Column("mean", "double", minimum=0, maximum=1),
+        Column("std", "double", minimum=0),
+    ),
+    ("ncs_id", "stage_id"),
+)
+GEOMETRY = TableSpec(
+    (
+        _id("hydro_id"),
+        Column("volume_hm3", "double", minimum=0),
+        Column("height_m", "double"),
+        Column("area_km2", "double", minimum=0),
+    ),
+    (),
+    merged=True,
+)
+TAILRACES = TableSpec(
+    (
+        _id("hydro_id"),
+        _id("family_id"),
+        Column("downstream_reference_level_m", "double"),
+        _id("segment_id"),
+        Column("outflow_min_m3s", "double", minimum=0),
+        Column("outflow_max_m3s", "double", minimum=0),
+        *(Column(f"coefficient_{power}", "double") for power in range(5)),
+    ),
+    ("hydro_id", "family_id", "segment_id"),
+)
+CONSTRAINT_BOUNDS = TableSpec(
+    (
+        _id("constraint_id"),
         _id("stage_id"),
         Column("block_id", "int32", optional=True, nullable=True),
-        Column("min_generation_mw", "double", optional=True, nullable=True, minimum=0),
-        Column("max_generation_mw", "double", optional=True, nullable=True, minimum=0),
-        Column("cost_per_mwh", "double", optional=True, nullable=True, minimum=0),
+        Column("bound_lower", "double", optional=True, nullable=True),
+        Column("bound_upper", "double", optional=True, nullable=True),
     ),
-    ("thermal_id", "stage_id", "block_id"),
+    ("constraint_id", "stage_id", "block_id"),
 )
 PLANES = TableSpec(
     (
@@ -120,7 +184,14 @@ ENERGY = TableSpec(
         _id("stage_id", nullable=True),
         Column("equivalent_productivity_mw_per_m3s", "double", nullable=True, minimum=0),
         Column("reference_outflow_m3s", "double", optional=True, nullable=True),
-        Column("specific_productivity_mw_per_m3s_per_m", "double", optional=True, nullable=True),
+        Column(
+            "specific_productivity_mw_per_m3s_per_m",
+            "double",
+            optional=True,
+            nullable=True,
+            minimum=0,
+            exclusive=True,
+        ),
     ),
     ("hydro_id", "stage_id"),
 )
@@ -130,8 +201,8 @@ ENERGY = TableSpec(
 class Table:
     """A table's columns as arrays, in the rows' order.
 
-    Whole numbers are int64 with :data:`NULL_ID` for null; numbers are float64 with NaN for null.
-    A column that is allowed to be absent and is absent is all null.
+    Whole numbers, and days since 1970, are int64 with :data:`NULL_ID` for null; numbers are float64 with
+    NaN for null. A column that is allowed to be absent and is absent is all null.
     """
 
     rows: int
@@ -162,7 +233,8 @@ def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> Ta
     for column in spec.columns:
         if column.name in table.present:
             _check_values(raw, table, column, file, spec, findings)
-    _check_key(table, file, spec, findings)
+    if not spec.merged:
+        _check_key(table, file, spec, findings)
     return table if findings.count == before else None
 
 
@@ -208,7 +280,13 @@ def _check_columns(schema: pa.Schema, file: str, spec: TableSpec, findings: Find
             )
     for column in spec.columns:
         if not column.optional and column.name not in schema.names:
-            findings.add("schema", file, f"the column is missing (type {column.type})", field=column.name)
+            findings.add(
+                "schema",
+                file,
+                "the column is missing",
+                field=column.name,
+                hint=f"add it, of type {column.type}",
+            )
 
 
 def _values(raw: pa.Table, name: str) -> NDArray[np.generic]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pycobre.case.entities import HydroRecord, LineRecord, ThermalRecord
-from pycobre.case.production import Choice
+from pycobre.case.entities import HydroRecord, ThermalRecord
 from pycobre.case.record import Record
 from pycobre.case.stages import StageRecord
 
@@ -29,10 +28,13 @@ _SOLVER = Refusal(
     "the LP solver's options can't be set; pycobre chooses them by the size of the problem",
     "leave it out",
 )
-_IN_SAMPLE = Refusal(
-    "only in_sample forward passes are sampled for now", 'use "in_sample" or leave it out', ("in_sample",)
+_NO_REPLAY = Refusal(
+    "the availability of sources can't be replayed for now",
+    'use "in_sample" or "out_of_sample"',
+    ("in_sample", "out_of_sample"),
 )
 _ENUMERATED = Refusal("paths can't be enumerated for now", 'use "sampled"', ("sampled",))
+_EXPORTS = Refusal("this export is not written for now", "set it to false", (False,))
 _CHECKPOINTS = Refusal("no checkpoints are written during the training for now", "leave it out", (False,))
 
 # By dotted key of config.json; the longest key that fits decides. Defaults are never refused.
@@ -50,25 +52,12 @@ SETTINGS: Mapping[str, Refusal] = {
         "work is dealt by scenario", 'use "by_scenario" or leave it out', ("by_scenario",)
     ),
     "training.solver": _SOLVER,
-    "training.scenario_source.inflow": _IN_SAMPLE,
-    "training.scenario_source.load": _IN_SAMPLE,
-    "training.scenario_source.ncs": _IN_SAMPLE,
-    "training.scenario_source.historical_years": Refusal(
-        "historical scenarios can't be replayed for now", "leave it out"
-    ),
+    "training.scenario_source.ncs": _NO_REPLAY,
     "simulation.selection.method": _ENUMERATED,
-    "simulation.scenario_source.inflow": _IN_SAMPLE,
-    "simulation.scenario_source.load": _IN_SAMPLE,
-    "simulation.scenario_source.ncs": _IN_SAMPLE,
-    "simulation.scenario_source.historical_years": Refusal(
-        "historical scenarios can't be replayed for now", "leave it out"
-    ),
+    "simulation.scenario_source.ncs": _NO_REPLAY,
     "simulation.solver": _SOLVER,
     "simulation.io_channel_capacity": Refusal(
         "results are written without such a channel", "leave it out", (64,)
-    ),
-    "modeling.inflow_non_negativity.method": Refusal(
-        "inflows can't be truncated for now", 'use "penalty" or "none"', ("none", "penalty")
     ),
     "policy.path": Refusal(
         "the policy is always in the folder policy of the results",
@@ -80,7 +69,8 @@ SETTINGS: Mapping[str, Refusal] = {
     ),
     "policy.boundary": Refusal("cuts of another study can't be loaded for now", "leave it out"),
     "policy.checkpointing": _CHECKPOINTS,
-    "exports": Refusal("this export is not written for now", "set it to false", (False,)),
+    "exports.states": _EXPORTS,
+    "exports.fpha_deviation_points": _EXPORTS,
     "upper_bound_evaluation": Refusal(
         "no upper bound is computed by inner approximation for now", "leave it out", (False,)
     ),
@@ -98,54 +88,34 @@ HONOURED_SETTINGS = frozenset(
         "simulation.enabled",
         "simulation.selection.num_scenarios",
         "simulation.scenario_source.seed",
+        "simulation.scenario_source.inflow",
+        "simulation.scenario_source.load",
+        "simulation.scenario_source.historical_years",
+        "training.scenario_source.inflow",
+        "training.scenario_source.load",
+        "training.scenario_source.historical_years",
         "simulation.scenario_source.openings.source",
         "modeling.cost_scale_factor",
+        "modeling.inflow_non_negativity.method",
         "estimation",
+        "exports.stochastic",
     }
 )
 
-RETIRES = Refusal(
-    "entities can't enter or leave during the study for now", "leave it out, or leave the entity out"
-)
-_HEAD = Refusal(
-    "it only matters for production functions computed from the head, which are not modelled for now",
-    "leave it out",
-)
-
 FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
-    LineRecord: {"entry_stage_id": RETIRES, "exit_stage_id": RETIRES},
     ThermalRecord: {
-        "entry_stage_id": RETIRES,
-        "exit_stage_id": RETIRES,
         "anticipated_config": Refusal("dispatch can't be decided ahead for now", "leave it out"),
     },
     HydroRecord: {
-        "entry_stage_id": RETIRES,
-        "exit_stage_id": RETIRES,
-        "diversion": Refusal("water can't be diverted for now", "leave it out"),
-        "evaporation": Refusal("evaporation is not modelled for now", "leave it out"),
-        "filling": Refusal("reservoirs can't be filled for now", "leave it out"),
         "travel_time_hours": Refusal(
             "water can't take time to the next plant for now", "leave it out: released water arrives at once"
         ),
-        "efficiency": _HEAD,
-        "hydraulic_losses": _HEAD,
-        "tailrace": _HEAD,
-        "specific_productivity_mw_per_m3s_per_m": _HEAD,
     },
     StageRecord: {
         "sampling_method": Refusal(
-            "openings are only drawn by sample average approximation for now",
-            'use "saa", or give them in scenarios/noise_openings.parquet',
-            ("saa",),
-        ),
-        "risk_measure": Refusal(
-            "only the expectation is minimised for now", 'use "expectation"', (None, "expectation")
-        ),
-    },
-    Choice: {
-        "reference_volume": Refusal(
-            "it would change nothing: productivities are given, not computed from the head", "leave it out"
+            "openings can't be chosen by clusters for now",
+            'use "lhs" or "qmc_sobol", or give them in scenarios/noise_openings.parquet',
+            ("saa", "lhs", "qmc_sobol", "qmc_halton", "historical_residuals"),
         ),
     },
 }
@@ -155,37 +125,9 @@ FILES: Mapping[str, Refusal] = {
     file: Refusal(reason, "remove the file, or take out what it lists")
     for file, reason in {
         "post_study_stages.json": "deliveries after the study are not modelled for now",
-        "system/non_controllable_sources.json": "non-controllable sources are not modelled for now",
-        "system/pumping_stations.json": "pumping stations are not modelled for now",
-        "system/energy_contracts.json": "energy contracts are not modelled for now",
-        "system/hydro_geometry.parquet": "reservoir geometry only matters for evaporation and computed"
-        " production functions, which are not modelled for now",
-        "system/tailrace_curves.parquet": "tailrace curves only matter for computed production functions,"
-        " which are not modelled for now",
-        "scenarios/inflow_history.parquet": "inflow models can't be estimated from history for now",
-        "scenarios/inflow_annual_component.parquet": "PAR-A models are not sampled for now",
-        "scenarios/non_controllable_stats.parquet": "non-controllable sources are not modelled for now",
-        "scenarios/non_controllable_factors.json": "non-controllable sources are not modelled for now",
-        "scenarios/external_inflow_scenarios.parquet": "external scenarios can't be read for now",
-        "scenarios/external_load_scenarios.parquet": "external scenarios can't be read for now",
         "scenarios/external_ncs_scenarios.parquet": "external scenarios can't be read for now",
-        "constraints/hydro_bounds.parquet": "hydro limits that change by stage are not modelled for now",
         "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"
         " for now",
-        "constraints/line_bounds.parquet": "line capacities that change by stage are not modelled for now",
-        "constraints/pumping_bounds.parquet": "pumping stations are not modelled for now",
-        "constraints/contract_bounds.parquet": "energy contracts are not modelled for now",
-        "constraints/ncs_bounds.parquet": "non-controllable sources are not modelled for now",
-        "constraints/generic_constraints.json": "generic constraints are not modelled for now",
-        "constraints/generic_constraint_bounds.parquet": "generic constraints are not modelled for now",
-        "constraints/generic_parameters.json": "generic constraints are not modelled for now",
-        "constraints/penalty_overrides_bus.parquet": "penalties that change by stage are not modelled"
-        " for now",
-        "constraints/penalty_overrides_line.parquet": "penalties that change by stage are not modelled"
-        " for now",
-        "constraints/penalty_overrides_hydro.parquet": "penalties that change by stage are not modelled"
-        " for now",
-        "constraints/penalty_overrides_ncs.parquet": "non-controllable sources are not modelled for now",
     }.items()
 }
 

@@ -14,6 +14,7 @@ from pycobre.lp.solver import BasisArray as BasisArray
 from pycobre.lp.solver import Dispatch as Dispatch
 from pycobre.lp.solver import Expectation as Expectation
 from pycobre.lp.solver import HighsSolver as HighsSolver
+from pycobre.lp.solver import OpeningCosts as OpeningCosts
 from pycobre.lp.solver import SolverCounts as SolverCounts
 from pycobre.lp.solver import StageSolver as StageSolver
 from pycobre.lp.solver import StageUnsolved as StageUnsolved

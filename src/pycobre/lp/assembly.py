@@ -45,6 +45,11 @@ class Assembly:
         if column != ABSENT and value != 0.0:
             self._entries[row, column] = self._entries.get((row, column), 0.0) + value
 
+    def move(self, row: int, value: float) -> None:
+        """Move both bounds of *row* by *value*."""
+        name, lower, upper = self._rows[row]
+        self._rows[row] = (name, lower + value, upper + value)
+
     def move_by_state(self, row: int, state: int, value: float) -> None:
         """Let a unit of incoming *state* move the bounds of *row* by *value*."""
         self._row_state[row, state] = self._row_state.get((row, state), 0.0) + value

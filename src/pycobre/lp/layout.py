@@ -1,8 +1,8 @@
 """Where the parts of a hydrothermal stage problem stand among its columns and rows.
 
-H hydros, J thermals, B buses, L lines, K blocks, S deficit segments (the most of any bus). A position of
--1 says that there is no such column or row, because it could not matter: a plant without capacity, a
-limit that asks for nothing.
+H hydros, J thermals, S sources, B buses, L lines, K blocks, D deficit segments (the most of any bus). A
+position of -1 says that there is no such column or row, because it could not matter: a plant without
+capacity, a limit that asks for nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +28,29 @@ class Layout:
         What is missing to the minimum, hm³.
     inflow_slack : (H,)
         Bought inflow, m³/s over the whole stage.
+    withdrawal_below, withdrawal_above : (H,)
+        What is withdrawn less, or more, than shall be, m³/s over the whole stage.
+    evaporation_below, evaporation_above : (H,)
+        What evaporates less, or more, than it should, m³/s over the whole stage.
+    diverted : (H, K)
+        Flow of the channel to another plant, m³/s.
     turbined, spilled, generation, outflow_below, outflow_above, turbined_below, generation_below : (H, K)
         Flows in m³/s, generation in MW. Where production is proportional to turbined flow there is no
         generation column.
     thermal : (J, K)
         MW.
-    deficit : (B, K, S)
+    source : (S, K)
+        Of sources that may be curtailed, MW.
+    deficit : (B, K, D)
     excess : (B, K)
         MW.
+    contract : (C, K)
+        Power of C contracts, MW.
+    pumped : (P, K)
+        Flow of P pumping stations, m³/s.
+    generic_below, generic_above : (G, K)
+        What is missing to a bound of G generic constraints, in their units. A row that holds for the stage
+        as a whole has the same column in every block.
     direct, reverse : (L, K)
         Sent from source to target, and back, MW.
     water_rows : (H,)
@@ -47,6 +62,11 @@ class Layout:
     storage: IntArray
     storage_below: IntArray
     inflow_slack: IntArray
+    withdrawal_below: IntArray
+    withdrawal_above: IntArray
+    evaporation_below: IntArray
+    evaporation_above: IntArray
+    diverted: IntArray
     turbined: IntArray
     spilled: IntArray
     generation: IntArray
@@ -55,8 +75,13 @@ class Layout:
     turbined_below: IntArray
     generation_below: IntArray
     thermal: IntArray
+    source: IntArray
     deficit: IntArray
     excess: IntArray
+    contract: IntArray
+    pumped: IntArray
+    generic_below: IntArray
+    generic_above: IntArray
     direct: IntArray
     reverse: IntArray
     water_rows: IntArray

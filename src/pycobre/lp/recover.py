@@ -17,6 +17,8 @@ FloatArray = NDArray[np.float64]
 
 COST_TERMS = {
     "thermal": ("thermal",),
+    "source": ("source",),
+    "contract": ("contract",),
     "deficit": ("deficit",),
     "excess": ("excess",),
     "exchange": ("direct", "reverse"),
@@ -27,6 +29,10 @@ COST_TERMS = {
     "turbined_violation": ("turbined_below",),
     "generation_violation": ("generation_below",),
     "inflow_penalty": ("inflow_slack",),
+    "generic_violation": ("generic_below", "generic_above"),
+    "diversion": ("diverted",),
+    "evaporation_violation": ("evaporation_below", "evaporation_above"),
+    "withdrawal_violation": ("withdrawal_below", "withdrawal_above"),
 }
 """Terms of a stage's cost, and the parts of the layout whose columns make them up."""
 
@@ -40,16 +46,29 @@ class StageOperation:
     Attributes
     ----------
     storage_initial_hm3, storage_final_hm3, storage_below_hm3, inflow_m3s, bought_inflow_m3s : (M, H)
+    evaporated_m3s, evaporation_below_m3s, evaporation_above_m3s : (M, H)
+        What evaporates, and what that is less or more than it should.
+    withdrawn_m3s, withdrawal_below_m3s, withdrawal_above_m3s : (M, H)
+        What is withdrawn, and what that is less or more than it shall be.
     water_value_per_hm3 : (M, H)
         What one more hm³ in the reservoir would save.
-    turbined_m3s, spilled_m3s, generation_mw : (M, H, K)
+    turbined_m3s, spilled_m3s, diverted_m3s, generation_mw : (M, H, K)
+        What flows past a plant that is out of service counts as spilled.
     outflow_below_m3s, outflow_above_m3s, turbined_below_m3s, generation_below_mw : (M, H, K)
     thermal_mw : (M, J, K)
+    available_mw, source_mw : (M, R, K)
+        What R non-controllable sources could make, and do.
     deficit_mw : (M, B, K, S)
     excess_mw, load_mw, price_per_mwh : (M, B, K)
         The price is what one more MWh of demand would cost.
     direct_mw, reverse_mw : (M, L, K)
         Sent, before losses.
+    contract_mw : (M, C, K)
+        Power of C contracts.
+    pumped_m3s : (M, P, K)
+        Flow of P pumping stations.
+    generic_below, generic_above : (M, G, K)
+        What is missing to the bounds of G generic constraints.
     costs
         Term of :data:`COST_TERMS` to its cost, each (M,), not discounted.
     """
@@ -59,21 +78,34 @@ class StageOperation:
     storage_below_hm3: FloatArray
     inflow_m3s: FloatArray
     bought_inflow_m3s: FloatArray
+    evaporated_m3s: FloatArray
+    evaporation_below_m3s: FloatArray
+    evaporation_above_m3s: FloatArray
+    withdrawn_m3s: FloatArray
+    withdrawal_below_m3s: FloatArray
+    withdrawal_above_m3s: FloatArray
     water_value_per_hm3: FloatArray
     turbined_m3s: FloatArray
     spilled_m3s: FloatArray
+    diverted_m3s: FloatArray
     generation_mw: FloatArray
     outflow_below_m3s: FloatArray
     outflow_above_m3s: FloatArray
     turbined_below_m3s: FloatArray
     generation_below_mw: FloatArray
     thermal_mw: FloatArray
+    available_mw: FloatArray
+    source_mw: FloatArray
     deficit_mw: FloatArray
     excess_mw: FloatArray
     load_mw: FloatArray
     price_per_mwh: FloatArray
     direct_mw: FloatArray
     reverse_mw: FloatArray
+    contract_mw: FloatArray
+    pumped_m3s: FloatArray
+    generic_below: FloatArray
+    generic_above: FloatArray
     costs: dict[str, FloatArray]
 
 
@@ -89,28 +121,46 @@ def recover(
     """Operation of stage position *t* at incoming *states* (M, X) and *noises* (M, D)."""
     at, x = model.layout, dispatch.primal
     hours = np.array([block.hours for block in system.stages[t].blocks])
-    turbined = take(x, at.turbined)
+    turbined, inflow = take(x, at.turbined), _inflow(recursion, t, states, noises)
+    diverted = take(x, at.diverted)
+    mean_hm3 = (states[:, : len(system.hydros)] + take(x, at.storage)) / 2.0
+    evaporated = _evaporated(system, t, mean_hm3)
+    available = _available(system, t, noises)
+    below, above = take(x, at.withdrawal_below), take(x, at.withdrawal_above)
     return StageOperation(
         storage_initial_hm3=states[:, : len(system.hydros)],
         storage_final_hm3=take(x, at.storage),
         storage_below_hm3=take(x, at.storage_below),
-        inflow_m3s=_inflow(recursion, t, states, noises),
+        inflow_m3s=inflow,
         bought_inflow_m3s=take(x, at.inflow_slack),
+        evaporated_m3s=evaporated - take(x, at.evaporation_below) + take(x, at.evaporation_above),
+        evaporation_below_m3s=take(x, at.evaporation_below),
+        evaporation_above_m3s=take(x, at.evaporation_above),
+        withdrawn_m3s=_withdrawal(system, t) - below + above,
+        withdrawal_below_m3s=below,
+        withdrawal_above_m3s=above,
         water_value_per_hm3=-take(dispatch.row_dual, at.water_rows),
         turbined_m3s=turbined,
-        spilled_m3s=take(x, at.spilled),
+        spilled_m3s=_spilled(system, t, inflow, turbined, take(x, at.spilled), diverted),
+        diverted_m3s=diverted,
         generation_mw=_generation(system, t, turbined, take(x, at.generation)),
         outflow_below_m3s=take(x, at.outflow_below),
         outflow_above_m3s=take(x, at.outflow_above),
         turbined_below_m3s=take(x, at.turbined_below),
         generation_below_mw=take(x, at.generation_below),
         thermal_mw=take(x, at.thermal),
+        available_mw=available,
+        source_mw=np.where(_curtailable(system), take(x, at.source), available),
         deficit_mw=take(x, at.deficit),
         excess_mw=take(x, at.excess),
         load_mw=_load(system, t, noises),
         price_per_mwh=take(dispatch.row_dual, at.balance_rows) / hours,
         direct_mw=take(x, at.direct),
         reverse_mw=take(x, at.reverse),
+        contract_mw=take(x, at.contract),
+        pumped_m3s=take(x, at.pumped),
+        generic_below=take(x, at.generic_below),
+        generic_above=take(x, at.generic_above),
         costs={term: _cost(model, x, parts) for term, parts in COST_TERMS.items()},
     )
 
@@ -121,6 +171,47 @@ def _inflow(recursion: InflowRecursion, t: int, states: FloatArray, noises: Floa
     for position, (hydro, lag) in enumerate(layout.lags, start=layout.hydros):
         inflow[:, hydro] += recursion.lag[hydro, t, lag - 1] * states[:, position]
     return np.asarray(inflow)
+
+
+def _withdrawal(system: System, t: int) -> FloatArray:
+    stage = system.stages[t]
+    return np.array(
+        [plant.withdrawal_m3s if plant.service.covers(stage) else 0.0 for plant in system.hydros_in(stage)]
+    )
+
+
+def _evaporated(system: System, t: int, mean_hm3: FloatArray) -> FloatArray:
+    """What should evaporate at a mean storage."""
+    lines = np.zeros((2, len(system.hydros)))
+    for h, plant in enumerate(system.hydros):
+        if plant.evaporation and plant.service.covers(system.stages[t]):
+            lines[:, h] = plant.evaporation[t].constant_m3s, plant.evaporation[t].m3s_per_hm3
+    return np.asarray(lines[0] + lines[1] * mean_hm3)
+
+
+def _spilled(
+    system: System,
+    t: int,
+    inflow: FloatArray,
+    turbined: FloatArray,
+    spilled: FloatArray,
+    diverted: FloatArray,
+) -> FloatArray:
+    """Spilled flow, with what flows past plants that are out of service."""
+    stage = system.stages[t]
+    absent = [not plant.service.covers(stage) for plant in system.hydros]
+    if not any(absent):
+        return spilled
+    result = spilled.copy()
+    for h in system.down_the_river:
+        if absent[h]:
+            result[:, h] = inflow[:, h, None]
+            for above in system.upstream[h]:
+                result[:, h] += turbined[:, above] + result[:, above]
+            for beside, plant in enumerate(system.hydros):
+                if plant.diversion_to_id == system.hydros[h].id:
+                    result[:, h] += diverted[:, beside]
+    return result
 
 
 def _generation(system: System, t: int, turbined: FloatArray, generation: FloatArray) -> FloatArray:
@@ -140,10 +231,28 @@ def _load(system: System, t: int, noises: FloatArray) -> FloatArray:
     return np.asarray(demand[:, :, None] * load.block_factor[None, :, t, :blocks])
 
 
+def _available(system: System, t: int, noises: FloatArray) -> FloatArray:
+    statistics, stage = system.availability, system.stages[t]
+    share = np.repeat(statistics.mean[None, :, t] if system.sources else np.zeros((1, 0)), len(noises), 0)
+    for place, source in enumerate(statistics.drawn, start=system.first_source_noise):
+        share[:, source] += statistics.std[source, t] * noises[:, place]
+    capacity = np.array(
+        [[s.generation_max_mw for s in system.sources_in(stage, block)] for block in stage.blocks]
+    ).T.reshape(len(system.sources), len(stage.blocks))
+    factor = statistics.block_factor[:, t, : len(stage.blocks)] if system.sources else capacity
+    return np.asarray(share[:, :, None] * (capacity * factor))
+
+
+def _curtailable(system: System) -> NDArray[np.bool_]:
+    flags = [source.may_be_curtailed for source in system.sources]
+    return np.array(flags, dtype=np.bool_).reshape(1, -1, 1)
+
+
 def _cost(model: StageModel, x: FloatArray, parts: tuple[str, ...]) -> FloatArray:
     total = np.zeros(len(x))
     for part in parts:
         positions: IntArray = getattr(model.layout, part).ravel()
-        for column in positions[positions >= 0]:  # one by one: a fixed order of summation
+        # One by one: a fixed order of summation; once, where a column stands in several places.
+        for column in dict.fromkeys(positions[positions >= 0].tolist()):
             total += model.template.cost[column] * x[:, column]
     return total

@@ -70,6 +70,25 @@ class Expectation:
 
 
 @dataclass(frozen=True, eq=False)
+class OpeningCosts:
+    """Cost of a stage at M incoming states, for each opening of a part of them.
+
+    Attributes
+    ----------
+    value : (M, P)
+        Optimal values, from the duals; zero beyond the openings of a shorter part.
+    slope : (M, P, X)
+        Slopes in the incoming state, likewise.
+    basis : (M, L)
+        As in :class:`Expectation`.
+    """
+
+    value: FloatArray
+    slope: FloatArray
+    basis: BasisArray
+
+
+@dataclass(frozen=True, eq=False)
 class Dispatch:
     """Optimal dispatch of a stage for M pairs of incoming state and noise.
 
@@ -165,6 +184,18 @@ class StageSolver(ABC):
 
         Each state is solved for its *part* of the openings, from the first to before the last given; for
         all of them without. Its start basis is its row of *basis*.
+
+        Raises
+        ------
+        StageUnsolved
+            A right-hand side has no optimum.
+        """
+
+    @abstractmethod
+    def by_opening(
+        self, states: FloatArray, openings: FloatArray, basis: BasisArray, part: tuple[IntArray, IntArray]
+    ) -> OpeningCosts:
+        """Value and slope at *states* (M, X) for each opening of their *part* of *openings* (W, D).
 
         Raises
         ------
@@ -288,6 +319,23 @@ class HighsSolver(StageSolver):
         )
         failed = self._problem.expectation(
             states, *part, openings, probability, basis, result.value, result.slope, result.basis
+        )
+        _raise_if(failed)
+        return result
+
+    def by_opening(
+        self, states: FloatArray, openings: FloatArray, basis: BasisArray, part: tuple[IntArray, IntArray]
+    ) -> OpeningCosts:
+        """One native call, likewise."""
+        count, width = states.shape
+        most = int((part[1] - part[0]).max(initial=0))
+        result = OpeningCosts(
+            np.zeros((count, most)),
+            np.zeros((count, most, width)),
+            np.empty((count, self.basis_length), dtype=np.int8),
+        )
+        failed = self._problem.by_opening(
+            states, *part, openings, basis, result.value, result.slope, result.basis
         )
         _raise_if(failed)
         return result

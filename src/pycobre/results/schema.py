@@ -23,6 +23,12 @@ COST_COLUMNS = {term: f"{term}_cost" for term in COST_TERMS}
 """Term of a stage's cost to its column in ``costs``."""
 
 
+def _cost_meaning(term: str) -> str:
+    if term == "source":
+        return "Less than nothing: what sources save by generating, not discounted."
+    return f"Cost of {term.replace('_', ' ')}, not discounted."
+
+
 def _column(name: str, kind: pa.DataType, unit: str, description: str, *, nullable: bool = False) -> pa.Field:
     metadata = {b"unit": unit.encode(), b"description": description.encode()}
     return pa.field(name, kind, nullable=nullable, metadata=metadata)
@@ -48,6 +54,10 @@ _HYDRO = _id("hydro_id", "Hydro plant, by its id in the case.")
 _THERMAL = _id("thermal_id", "Thermal plant, by its id in the case.")
 _BUS = _id("bus_id", "Bus, by its id in the case.")
 _LINE = _id("line_id", "Line, by its id in the case.")
+_SOURCE = _id("source_id", "Non-controllable source, by its id in the case.")
+_CONTRACT = _id("contract_id", "Energy contract, by its id in the case.")
+_PUMP = _id("pumping_station_id", "Pumping station, by its id in the case.")
+_CONSTRAINT = _id("constraint_id", "Generic constraint, by its id in the case.")
 _NAME = _column("name", pa.string(), "1", "Name in the case.")
 
 
@@ -108,12 +118,20 @@ SYSTEM: dict[str, pa.Schema] = dict(
         ),
         _table(
             "entities",
-            [_column("kind", pa.string(), "1", "bus, line, thermal or hydro."), _id("id", "Id in the case.")],
+            [
+                _column("kind", pa.string(), "1", "bus, line, constraint, or the kind of plant or contract."),
+                _id("id", "Id in the case."),
+            ],
             [
                 _NAME,
                 _column("bus_id", pa.int32(), "1", "Bus of a plant; source of a line.", nullable=True),
                 _column("target_bus_id", pa.int32(), "1", "Target of a line.", nullable=True),
-                _column("downstream_id", pa.int32(), "1", "Hydro plant below a hydro plant.", nullable=True),
+                _column("upstream_id", pa.int32(), "1", "Hydro plant that is pumped from.", nullable=True),
+                _column("diversion_id", pa.int32(), "1", "Hydro plant that is diverted to.", nullable=True),
+                _column(
+                    "downstream_id", pa.int32(), "1", "Hydro plant below a hydro plant, or pumped to.",
+                    nullable=True,
+                ),
                 _column(
                     "losses_fraction", pa.float64(), "1", "Share of what a line is sent that never arrives.",
                     nullable=True,
@@ -123,6 +141,40 @@ SYSTEM: dict[str, pa.Schema] = dict(
     ]
 )  # fmt: skip
 """What the ids in the other tables stand for, so that they can be read without the case."""
+
+STOCHASTIC: dict[str, pa.Schema] = dict(
+    [
+        _table(
+            "inflow_models",
+            [_HYDRO, _STAGE],
+            [
+                _number("mean_m3s", "m³/s", "Mean inflow."),
+                _number("std_m3s", "m³/s", "Standard deviation of the inflow."),
+                _number("constant_m3s", "m³/s", "Inflow with zero lags and noise."),
+                _number("noise_scale_m3s", "m³/s", "What a unit of noise adds."),
+            ],
+        ),
+        _table(
+            "inflow_lags",
+            [_HYDRO, _STAGE, _id("lag", "How many periods back, from 1.")],
+            [
+                _number(
+                    "weight", "1", "What a unit of the inflow so long ago adds; an annual component included."
+                )
+            ],
+        ),
+        _table(
+            "openings",
+            [
+                _STAGE,
+                _id("opening", "Opening, from 0."),
+                _id("term", "Noise term, in the order of the case."),
+            ],
+            [_number("noise", "1", "Noise of the term.")],
+        ),
+    ]
+)
+"""Inflow models and openings that the study used, if it is to export them."""
 
 SIMULATION: dict[str, pa.Schema] = dict(
     [
@@ -135,10 +187,7 @@ SIMULATION: dict[str, pa.Schema] = dict(
             "costs",
             [_SCENARIO, _STAGE],
             [
-                *(
-                    _number(column, CURRENCY, f"Cost of {term.replace('_', ' ')}, not discounted.")
-                    for term, column in COST_COLUMNS.items()
-                ),
+                *(_number(column, CURRENCY, _cost_meaning(term)) for term, column in COST_COLUMNS.items()),
                 _number("stage_cost", CURRENCY, "Cost of the stage, not discounted."),
                 _number("future_cost", CURRENCY, "What the policy expects of the stages after it."),
                 _number("discount_factor", "1", "Worth of a cost of this stage in the first."),
@@ -153,6 +202,12 @@ SIMULATION: dict[str, pa.Schema] = dict(
                 _number("storage_below_hm3", "hm³", "What the final storage lacks to its minimum."),
                 _number("inflow_m3s", "m³/s", "Incremental natural inflow, mean of the stage."),
                 _number("bought_inflow_m3s", "m³/s", "Water bought on top of the inflow, mean of the stage."),
+                _number("evaporated_m3s", "m³/s", "Water that evaporates, mean of the stage."),
+                _number("evaporation_below_m3s", "m³/s", "What evaporates less than it should."),
+                _number("evaporation_above_m3s", "m³/s", "What evaporates more than it should."),
+                _number("withdrawn_m3s", "m³/s", "Water taken for other uses; below zero it is brought."),
+                _number("withdrawal_below_m3s", "m³/s", "What is withdrawn less than it should be."),
+                _number("withdrawal_above_m3s", "m³/s", "What is withdrawn more than it should be."),
                 _number(
                     "water_value_per_hm3", f"{CURRENCY}/hm³", "What one more hm³ in the reservoir saves."
                 ),
@@ -163,7 +218,8 @@ SIMULATION: dict[str, pa.Schema] = dict(
             [_SCENARIO, _STAGE, _BLOCK, _HYDRO],
             [
                 _number("turbined_m3s", "m³/s", "Flow through the turbines."),
-                _number("spilled_m3s", "m³/s", "Flow past the turbines."),
+                _number("spilled_m3s", "m³/s", "Flow past the turbines, or a plant out of service."),
+                _number("diverted_m3s", "m³/s", "Flow of the channel to another plant; no outflow."),
                 _number("outflow_m3s", "m³/s", "Turbined and spilled flow together."),
                 _number("generation_mw", "MW", "Generation."),
                 _number("outflow_below_m3s", "m³/s", "What the outflow lacks to its minimum."),
@@ -178,6 +234,36 @@ SIMULATION: dict[str, pa.Schema] = dict(
             [
                 _number("generation_mw", "MW", "Generation."),
                 _number("generation_cost", CURRENCY, "Its cost in the block, not discounted."),
+            ],
+        ),
+        _table(
+            "sources",
+            [_SCENARIO, _STAGE, _BLOCK, _SOURCE],
+            [
+                _number("available_mw", "MW", "What could be generated."),
+                _number("generation_mw", "MW", "Generation."),
+                _number("curtailed_mw", "MW", "What is available and not generated."),
+            ],
+        ),
+        _table(
+            "contracts",
+            [_SCENARIO, _STAGE, _BLOCK, _CONTRACT],
+            [_number("power_mw", "MW", "Bought by an import, sold by an export.")],
+        ),
+        _table(
+            "pumping",
+            [_SCENARIO, _STAGE, _BLOCK, _PUMP],
+            [
+                _number("pumped_m3s", "m³/s", "Flow from one reservoir to the other."),
+                _number("consumption_mw", "MW", "Power that it takes."),
+            ],
+        ),
+        _table(
+            "constraints",
+            [_SCENARIO, _STAGE, _BLOCK, _CONSTRAINT],
+            [
+                _number("below", "1", "What is missing to the lower bound, in the constraint's own unit."),
+                _number("above", "1", "What is beyond the upper bound, in the constraint's own unit."),
             ],
         ),
         _table(
@@ -206,12 +292,13 @@ SIMULATION: dict[str, pa.Schema] = dict(
 )
 """Tables of the simulation. Rows stand by scenario, stage, block, then the entity's id."""
 
-TABLES: dict[str, pa.Schema] = TRAINING | SYSTEM | SIMULATION
+TABLES: dict[str, pa.Schema] = TRAINING | SYSTEM | STOCHASTIC | SIMULATION
 """Every table by name."""
 
 FOLDERS: dict[str, str] = (
     dict.fromkeys(TRAINING, "training")
     | dict.fromkeys(SYSTEM, "system")
+    | dict.fromkeys(STOCHASTIC, "stochastic")
     | dict.fromkeys(SIMULATION, "simulation")
 )
 """Folder of each table within the results directory."""

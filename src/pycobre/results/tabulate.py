@@ -88,6 +88,10 @@ def simulation_tables(system: System, operation: RoundOperation) -> dict[str, pa
         "reservoirs": _reservoirs(shape),
         "hydros": _hydros(shape),
         "thermals": _thermals(shape),
+        "sources": _sources(shape),
+        "contracts": _contracts(shape),
+        "pumping": _pumping(shape),
+        "constraints": _constraints(shape),
         "buses": _buses(shape),
         "exchanges": _exchanges(shape),
     }
@@ -120,21 +124,60 @@ def system_tables(system: System) -> dict[str, pa.Table]:
         "hours": [block.hours for _, block in blocks],
         "to_next_discount_factor": [stage.discount_factor for stage, _ in blocks],
     }
-    rows: list[tuple[object, ...]] = [
-        ("bus", bus.id, bus.name, None, None, None, None) for bus in system.buses
-    ]
-    rows += [
-        ("line", line.id, line.name, line.source_bus_id, line.target_bus_id, None, line.losses_fraction)
-        for line in system.lines
-    ]
-    rows += [("thermal", plant.id, plant.name, plant.bus_id, None, None, None) for plant in system.thermals]
-    rows += [
-        ("hydro", plant.id, plant.name, plant.bus_id, None, plant.downstream_id, None)
-        for plant in system.hydros
-    ]
+    rows: list[tuple[str, Any, dict[str, object]]] = [("bus", bus, {}) for bus in system.buses]
+    for line in system.lines:
+        ends = {"bus_id": line.source_bus_id, "target_bus_id": line.target_bus_id}
+        rows.append(("line", line, {**ends, "losses_fraction": line.losses_fraction}))
+    rows += [("thermal", plant, {"bus_id": plant.bus_id}) for plant in system.thermals]
+    rows += [("source", plant, {"bus_id": plant.bus_id}) for plant in system.sources]
+    for hydro in system.hydros:
+        below = {"downstream_id": hydro.downstream_id, "diversion_id": hydro.diversion_to_id}
+        rows.append(("hydro", hydro, {"bus_id": hydro.bus_id, **below}))
+    for contract in system.contracts:
+        rows.append(("export" if contract.is_export else "import", contract, {"bus_id": contract.bus_id}))
+    for pump in system.pumps:
+        ends = {"upstream_id": pump.source_hydro_id, "downstream_id": pump.destination_hydro_id}
+        rows.append(("pumping", pump, {"bus_id": pump.bus_id, **ends}))
+    rows += [("constraint", constraint, {}) for constraint in system.constraints]
     names = TABLES["entities"].names
-    entities = {name: [row[position] for row in rows] for position, name in enumerate(names)}
+    told = [{"kind": kind, "id": item.id, "name": item.name, **more} for kind, item, more in rows]
+    entities = {name: [row.get(name) for row in told] for name in names}
     return {"stages": table_of("stages", stages), "entities": table_of("entities", entities)}
+
+
+def stochastic_tables(
+    system: System, recursion: InflowRecursion, openings: Sequence[FloatArray]
+) -> dict[str, pa.Table]:
+    """Tables ``inflow_models``, ``inflow_lags`` (those that matter) and ``openings``."""
+    hydros, stages = [hydro.id for hydro in system.hydros], [stage.id for stage in system.stages]
+    pairs = [(h, t) for h in range(len(hydros)) for t in range(len(stages))]
+    models: Columns = {
+        "hydro_id": [hydros[h] for h, _ in pairs],
+        "stage_id": [stages[t] for _, t in pairs],
+        "mean_m3s": system.inflow.mean_m3s.ravel(),
+        "std_m3s": system.inflow.std_m3s.ravel(),
+        "constant_m3s": recursion.constant_m3s.ravel(),
+        "noise_scale_m3s": recursion.noise_scale_m3s.ravel(),
+    }
+    used = np.argwhere(recursion.lag != 0.0)
+    lags: Columns = {
+        "hydro_id": [hydros[h] for h, _, _ in used.tolist()],
+        "stage_id": [stages[t] for _, t, _ in used.tolist()],
+        "lag": used[:, 2] + 1,
+        "weight": recursion.lag[recursion.lag != 0.0],
+    }
+    sizes = [part.shape for part in openings]
+    noise: Columns = {
+        "stage_id": np.repeat(stages, [rows * columns for rows, columns in sizes]),
+        "opening": np.concatenate([np.repeat(np.arange(rows), columns) for rows, columns in sizes]),
+        "term": np.concatenate([np.tile(np.arange(columns), rows) for rows, columns in sizes]),
+        "noise": np.concatenate([part.ravel() for part in openings]),
+    }
+    return {
+        "inflow_models": table_of("inflow_models", models),
+        "inflow_lags": table_of("inflow_lags", lags),
+        "openings": table_of("openings", noise),
+    }
 
 
 def table_of(name: str, columns: Columns) -> pa.Table:
@@ -239,6 +282,36 @@ def _thermals(shape: _Shape) -> pa.Table:
     )
 
 
+def _sources(shape: _Shape) -> pa.Table:
+    available, made = shape.per_block("available_mw"), shape.per_block("source_mw")
+    columns = {"available_mw": available, "generation_mw": made, "curtailed_mw": available - made}
+    return table_of(
+        "sources", shape.block_index("source_id", [source.id for source in shape.system.sources]) | columns
+    )
+
+
+def _contracts(shape: _Shape) -> pa.Table:
+    index = shape.block_index("contract_id", [contract.id for contract in shape.system.contracts])
+    return table_of("contracts", index | {"power_mw": shape.per_block("contract_mw")})
+
+
+def _pumping(shape: _Shape) -> pa.Table:
+    pumps, stages = shape.system.pumps, shape.operation.stages
+    per_flow = np.array([pump.mw_per_m3s for pump in pumps])[:, None]
+    columns = {
+        "pumped_m3s": shape.per_block("pumped_m3s"),
+        "consumption_mw": shape.flat([per_flow * stage.pumped_m3s for stage in stages]),
+    }
+    index = shape.block_index("pumping_station_id", [pump.id for pump in pumps])
+    return table_of("pumping", index | columns)
+
+
+def _constraints(shape: _Shape) -> pa.Table:
+    columns = {"below": shape.per_block("generic_below"), "above": shape.per_block("generic_above")}
+    ids = [constraint.id for constraint in shape.system.constraints]
+    return table_of("constraints", shape.block_index("constraint_id", ids) | columns)
+
+
 def _buses(shape: _Shape) -> pa.Table:
     system, stages = shape.system, shape.operation.stages
     deficit, cost = [], []
@@ -259,19 +332,20 @@ def _buses(shape: _Shape) -> pa.Table:
 
 
 def _exchanges(shape: _Shape) -> pa.Table:
-    lines = shape.system.lines
+    system, lines = shape.system, shape.system.lines
     index = shape.block_index("line_id", [line.id for line in lines])
     losses = np.array([line.losses_fraction for line in lines])
-    per_mwh = np.array([line.exchange_cost_per_mwh for line in lines])
     sent = [stage.direct_mw + stage.reverse_mw for stage in shape.operation.stages]
+    cost = []
+    for stage, hours, flow in zip(system.stages, shape.hours, sent, strict=True):
+        per_mwh = np.array([line.exchange_cost_per_mwh for line in system.lines_in(stage)])
+        cost.append(per_mwh[:, None] * hours * flow)
     direct, reverse = shape.per_block("direct_mw"), shape.per_block("reverse_mw")
     columns = {
         "direct_mw": direct,
         "reverse_mw": reverse,
         "net_mw": direct - reverse,
         "losses_mw": shape.flat([losses[:, None] * stage for stage in sent]),
-        "exchange_cost": shape.flat(
-            [per_mwh[:, None] * hours * stage for hours, stage in zip(shape.hours, sent, strict=True)]
-        ),
+        "exchange_cost": shape.flat(cost),
     }
     return table_of("exchanges", index | columns)

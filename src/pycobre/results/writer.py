@@ -8,7 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pycobre.errors import ResultsError
 from pycobre.lp import StageModel, StateLayout
@@ -18,7 +20,13 @@ from pycobre.results.parquet import TableWriter, write_table
 from pycobre.results.policy_store import write_policy
 from pycobre.results.schema import FOLDERS, SIMULATION
 from pycobre.results.staging import Staging
-from pycobre.results.tabulate import operate, simulation_tables, system_tables, training_tables
+from pycobre.results.tabulate import (
+    operate,
+    simulation_tables,
+    stochastic_tables,
+    system_tables,
+    training_tables,
+)
 from pycobre.sddp import IterationFinished, Policy, SimulatedRound
 from pycobre.system import InflowRecursion, System
 
@@ -61,6 +69,14 @@ class ResultsWriter:
         """Write the tables ``stages`` and ``entities``."""
         self._check_open()
         for name, table in system_tables(system).items():
+            self._whole_table(name, table)
+
+    def stochastic(
+        self, system: System, recursion: InflowRecursion, openings: Sequence[NDArray[np.float64]]
+    ) -> None:
+        """Write the inflow models and the openings, in place of earlier ones."""
+        self._check_open()
+        for name, table in stochastic_tables(system, recursion, openings).items():
             self._whole_table(name, table)
 
     def convergence(self, history: Sequence[IterationFinished]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
-from pycobre.lp import Expectation, StageSolver, StageUnsolved
+from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, StageUnsolved
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
@@ -97,36 +97,78 @@ class Backward:
         return total
 
     def expected_cost(self, node: int, trial: FloatArray, scenarios: IntArray | None) -> Expectation:
-        """Expected cost of *node* and its slope at *trial* states (M, X), on every rank.
+        """Cost of *node* over its openings, by its risk measure, and its slope at *trial* states (M, X).
 
-        The bases found are where the next iteration starts, and show which cuts matter.
+        The same on every rank. The bases found are where the next iteration starts, and show which cuts
+        matter.
 
         Parameters
         ----------
         scenarios : (M,)
             Forward pass that each trial state is of; ``None`` for the one initial state of all.
         """
-        policy, solver, comm = self.policy, self.solvers[node], self.comm
+        policy, comm = self.policy, self.comm
         numbers = np.zeros(1, dtype=np.int64) if scenarios is None else scenarios
-        openings, weights = policy.graph.nodes[node].openings, policy.graph.nodes[node].weights
-        parts = parts_of(len(openings))
+        at = policy.graph.nodes[node]
+        parts = parts_of(len(at.openings))
         units = [(part, k) for part in range(len(parts)) for k in range(len(trial))]
         block = block_of(len(units), comm.rank, comm.size)
-        mine = units[block.start : block.stop]
+        record = self._solve(node, trial, numbers, units[block.start : block.stop])
+        raw = record.view(np.uint8).reshape(len(record), record.dtype.itemsize)
+        raw = gather(comm, raw, block_sizes(len(units), comm.size))
+        whole: NDArray[np.void] = raw.reshape(-1).view(record.dtype).reshape(len(parts), len(trial))
+        value, slope = np.zeros(len(trial)), np.zeros(trial.shape)
+        if at.risk is None:
+            for part in whole:
+                value += part["value"]
+                slope += part["slope"]
+        else:
+            places = [(part, place) for part, span in enumerate(parts) for place in range(len(span))]
+            costs = np.stack([whole[part]["value"][:, place] for part, place in places], axis=1)
+            weights = at.risk.weights(costs, at.weights)
+            for opening, (part, place) in enumerate(places):
+                value += weights[:, opening] * costs[:, opening]
+                slope += weights[:, opening, None] * whole[part]["slope"][:, place]
+        self._keep_bases(node, whole["basis"], numbers if scenarios is not None else None)
+        return Expectation(value, slope, whole["basis"][0])
+
+    def _solve(
+        self, node: int, trial: FloatArray, numbers: IntArray, units: list[tuple[int, int]]
+    ) -> NDArray[np.void]:
+        """One record a unit, each a part of the openings at a trial point: value, slope and basis.
+
+        With a risk measure values and slopes are those of the single openings: what they weigh is only
+        known when the costs of all are.
+        """
+        solver, at = self.solvers[node], self.policy.graph.nodes[node]
+        parts = parts_of(len(at.openings))
+        single = () if at.risk is None else (max(len(part) for part in parts),)
         record = np.zeros(
-            len(mine),
+            len(units),
             dtype=[
-                ("value", np.float64),
-                ("slope", np.float64, (trial.shape[1],)),
+                ("value", np.float64, single),
+                ("slope", np.float64, (*single, trial.shape[1])),
                 ("basis", np.int8, (solver.basis_length,)),
             ],
         )
-        first = np.array([parts[part].start for part, _ in mine], dtype=np.int32)
-        last = np.array([parts[part].stop for part, _ in mine], dtype=np.int32)
-        which = [k for _, k in mine]
-        bases = policy.start_bases(node, [(part, int(numbers[k])) for part, k in mine])
+        first = np.array([parts[part].start for part, _ in units], dtype=np.int32)
+        last = np.array([parts[part].stop for part, _ in units], dtype=np.int32)
+        which = [k for _, k in units]
+        openings, weights = at.openings, at.weights
+        if at.floor is not None and units:  # every unit has openings of its own: those of its state
+            rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+            counts = last - first
+            openings = at.floor.raised(np.repeat(trial[which], counts, axis=0), openings[rows])
+            weights = np.ascontiguousarray(weights[rows])
+            last = np.cumsum(counts).astype(np.int32)
+            first = (last - counts).astype(np.int32)
+        bases = self.policy.start_bases(node, [(part, int(numbers[k])) for part, k in units])
+        found: Expectation | OpeningCosts
         try:
-            own = solver.expectation(trial[which], openings, weights, bases, (first, last))
+            if at.risk is None:
+                found = solver.expectation(trial[which], openings, weights, bases, (first, last))
+            else:
+                found = solver.by_opening(trial[which], openings, bases, (first, last))
         except StageUnsolved as unsolved:
             what = unsolved.unsolved
             raise stage_problem_error(
@@ -137,20 +179,22 @@ class Backward:
                 stage=node,
                 iteration=self.iteration,
                 scenario=int(numbers[which[what.unit]]),
-                opening=what.opening,
+                opening=parts[units[what.unit][0]].start + what.opening - int(first[what.unit]),
                 dump_directory=self.dump_directory,
             ) from None
-        record["value"], record["slope"], record["basis"] = own.value, own.slope, own.basis
-        raw = record.view(np.uint8).reshape(len(mine), record.dtype.itemsize)
-        raw = gather(comm, raw, block_sizes(len(units), comm.size))
-        whole: NDArray[np.void] = raw.reshape(-1).view(record.dtype).reshape(len(parts), len(trial))
-        value, slope = np.zeros(len(trial)), np.zeros(trial.shape)
-        for part in whole:
-            value += part["value"]
-            slope += part["slope"]
-        fresh, keepers = whole["basis"], numbers.tolist()
+        # A rank's last units may all be short: its arrays are then narrower than the record.
+        place = (slice(None),) if at.risk is None else (slice(None), slice(found.value.shape[1]))
+        record["value"][place], record["slope"][place], record["basis"] = (
+            found.value,
+            found.slope,
+            found.basis,
+        )
+        return record
+
+    def _keep_bases(self, node: int, fresh: BasisArray, scenarios: IntArray | None) -> None:
+        """Let the next iteration start from *fresh* bases (parts, M, L), and drop cuts that don't matter."""
+        policy, solver = self.policy, self.solvers[node]
+        keepers = scenarios.tolist() if scenarios is not None else list(range(policy.pool.forward_passes))
         if scenarios is None:  # all forward passes set out from this state
-            keepers = list(range(policy.pool.forward_passes))
             fresh = np.repeat(fresh, len(keepers), axis=1)
         solver.choose_rows(policy.keep_bases(node, keepers, fresh, solver.cuts, self.iteration))
-        return Expectation(value, slope, whole["basis"][0])

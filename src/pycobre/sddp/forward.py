@@ -12,6 +12,7 @@ from pycobre.lp import Dispatch, StageSolver, StageUnsolved
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
+from pycobre.sddp.source import NoiseSource
 from pycobre.stochastic import Purpose, choose, generator
 
 FloatArray = NDArray[np.float64]
@@ -21,13 +22,17 @@ ENDED = -2
 """Node of a step past the end of a scenario's path."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Draw:
-    """Which random numbers a forward pass uses."""
+    """Which random numbers a forward pass uses, and where its noise comes from.
+
+    ``source`` gives it in the place of the openings'; without one a forward pass is in-sample.
+    """
 
     seed: int
     purpose: Purpose
     iteration: int
+    source: NoiseSource | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +46,11 @@ class Step:
     members : (M,)
         Positions of the scenarios in the walk.
     opening : (M,)
-        Opening that each got.
+        Opening that was drawn for each.
     state : (M, X)
         Incoming states.
     noise : (M, D)
-        Noise of the opening.
+        Noise that each got.
     dispatch
         Solution, in the order of *members*.
     """
@@ -134,6 +139,7 @@ class _Walkers:
         self.place = np.full(count, ROOT)
         self.worth = np.ones(count)
         self.states = [self.graph.initial_state] * count
+        self.noises = [np.empty(0)] * count
 
     def walk(self) -> Walk:
         """Every step of every scenario."""
@@ -170,7 +176,12 @@ class _Walkers:
                 continue
             stream = generator(self.draw.seed, self.draw.purpose, self.draw.iteration, scenario, level)
             arc = arcs[choose(stream, [a.probability for a in arcs]) if len(arcs) > 1 else 0]
-            openings[which] = choose(stream, self.graph.nodes[arc.target].weights)
+            at = self.graph.nodes[arc.target]
+            openings[which] = choose(stream, at.weights)
+            self.noises[which] = at.openings[openings[which]]
+            if self.draw.source is not None:
+                number = scenario + max(self.draw.iteration - 1, 0) * self.policy.pool.forward_passes
+                self.noises[which] = self.draw.source.noise(arc.target, number, stream, self.noises[which])
             self.place[which] = arc.target
             self.worth[which] *= arc.discount_factor
         return openings
@@ -178,7 +189,10 @@ class _Walkers:
     def _solve(self, node: int, members: IntArray, openings: IntArray) -> Step:
         """Dispatch of *members* at *node*."""
         state = np.array([self.states[member] for member in members]).reshape(len(members), -1)
-        noise = np.ascontiguousarray(self.graph.nodes[node].openings[openings])
+        noise = np.array([self.noises[member] for member in members]).reshape(len(members), -1)
+        floor = self.graph.nodes[node].floor
+        if floor is not None:
+            noise = floor.raised(state, noise)
         bases = self.policy.start_bases(node, [(0, self.scenarios[member]) for member in members])
         try:
             dispatch = self.solvers[node].dispatch(state, noise, bases, full=self.keep)

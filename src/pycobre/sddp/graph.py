@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.lp import StageTemplate
+from pycobre.sddp.floor import NoiseFloor
+from pycobre.sddp.risk import Cvar
 
 FloatArray = NDArray[np.float64]
 
@@ -34,11 +36,17 @@ class Node:
         Noise realisations.
     probability : (W,)
         Theirs; equal when ``None``.
+    risk
+        How the costs of the openings count; by their expectation when ``None``.
+    floor
+        Where noise is raised, whatever it comes from; nowhere when ``None``.
     """
 
     template: StageTemplate
     openings: FloatArray
     probability: FloatArray | None = None
+    risk: Cvar | None = None
+    floor: NoiseFloor | None = None
 
     @cached_property
     def weights(self) -> FloatArray:

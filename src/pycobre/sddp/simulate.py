@@ -12,6 +12,7 @@ from pycobre.comm import Communicator
 from pycobre.lp import Dispatch, StageSolver
 from pycobre.sddp.forward import ENDED, Draw, Step, Walk, walk
 from pycobre.sddp.policy import Policy
+from pycobre.sddp.source import NoiseSource
 from pycobre.sddp.train import mean, sample_deviation
 from pycobre.sddp.work import block_of, block_sizes, gather
 from pycobre.stochastic import Purpose
@@ -78,8 +79,11 @@ def simulate(
     seed: int,
     comm: Communicator,
     dump_directory: str | None = None,
+    source: NoiseSource | None = None,
 ) -> Iterator[SimulatedRound]:
     """Rounds of *scenarios* simulated scenarios, in order; every rank gets all of every round.
+
+    Their noise comes from *source*; from the openings without one.
 
     Raises
     ------
@@ -88,7 +92,7 @@ def simulate(
     CommError
         Ranks can no longer work together.
     """
-    draw = Draw(seed, Purpose.SIMULATION, 0)
+    draw = Draw(seed, Purpose.SIMULATION, 0, source)
     for first in range(0, scenarios, _round_size(policy)):
         count = min(_round_size(policy), scenarios - first)
         mine = block_of(count, comm.rank, comm.size)

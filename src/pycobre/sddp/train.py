@@ -17,6 +17,7 @@ from pycobre.sddp.backward import Backward
 from pycobre.sddp.events import IterationFinished, TrainingEvent, TrainingFinished, TrainingStarted
 from pycobre.sddp.forward import Draw, walk
 from pycobre.sddp.policy import Policy
+from pycobre.sddp.source import NoiseSource
 from pycobre.sddp.stopping import Stopping
 from pycobre.sddp.work import block_of, block_sizes, gather
 from pycobre.stochastic import Purpose
@@ -38,12 +39,15 @@ class TrainingSettings:
         Once any rank's is set, all ranks stop together after the iteration at hand.
     dump_directory
         Where a stage problem without optimum is written; nowhere if ``None``.
+    source
+        Where the forward passes' noise comes from; from the openings if ``None``.
     """
 
     stopping: Stopping
     seed: int
     interrupt: threading.Event = field(default_factory=threading.Event)
     dump_directory: str | None = None
+    source: NoiseSource | None = None
 
 
 def train(
@@ -76,7 +80,7 @@ def train(
             policy,
             solvers,
             mine,
-            Draw(settings.seed, Purpose.FORWARD, iteration),
+            Draw(settings.seed, Purpose.FORWARD, iteration, settings.source),
             dump_directory=settings.dump_directory,
         )
         paths = gather(comm, forward.node, blocks)

@@ -7,16 +7,26 @@ With mean μ and standard deviation s of each period and standardised coefficien
 where the residual ratio r_t is what keeps the variance of every period at s²:
 r_t² = 1 - Σ_l φ_{t,l} ρ_t(l), ρ being the autocorrelation that the coefficients imply.
 (Hipel and McLeod, Time Series Modelling of Water Resources and Environmental Systems, 1994, ch. 14.)
+
+An annual component adds ψ_t (A_{t-1} - mean of A)/sA_t, A_{t-1} being the mean inflow of the twelve periods
+before: a twelfth of ψ_t s_t/sA_t more on each of twelve lags. The mean of A is that of the twelve means μ, so
+that every period keeps its own.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.system import InflowRecursion, InflowStatistics, Stage
+from pycobre.system import InflowRecursion, InflowStatistics, Stage, season_occurrences
 
 FloatArray = NDArray[np.float64]
+
+YEAR = 12
+"""Periods that an annual component averages over; it is defined for months alone."""
 
 
 def inflow_recursion(statistics: InflowStatistics, stages: tuple[Stage, ...]) -> InflowRecursion:
@@ -30,11 +40,37 @@ def inflow_recursion(statistics: InflowStatistics, stages: tuple[Stage, ...]) ->
     coefficients = statistics.coefficients
     used = coefficients != 0.0
     lag_std = np.where(used, statistics.lag_std_m3s, 1.0)
-    lag_mean = np.where(used, statistics.lag_mean_m3s, 0.0)
     lag = coefficients * statistics.std_m3s[:, :, None] / lag_std
-    constant = statistics.mean_m3s - np.einsum("htl,htl->ht", lag, lag_mean)
-    ratio = residual_ratio(coefficients, [stage.season_id for stage in stages])
-    return InflowRecursion(constant, lag, statistics.std_m3s * ratio)
+    if statistics.annual is not None:
+        annual = statistics.annual
+        share = annual.coefficient / np.where(annual.coefficient != 0.0, annual.std_m3s, 1.0) / YEAR
+        lag[:, :, :YEAR] += (share * statistics.std_m3s)[:, :, None]
+        coefficients = coefficients.copy()
+        coefficients[:, :, :YEAR] += share[:, :, None] * statistics.lag_std_m3s[:, :, :YEAR]
+    constant = statistics.mean_m3s.copy()
+    for step in range(lag.shape[2]):  # lag by lag: a fixed order of summation
+        constant -= lag[:, :, step] * statistics.lag_mean_m3s[:, :, step]
+    ratio = statistics.residual_ratio
+    if ratio is None:
+        ratio = residual_ratio(coefficients, [stage.season_id for stage in stages])
+    share, ends = _occurrences(stages, constant.shape[1])
+    return InflowRecursion(constant, lag, statistics.std_m3s * ratio, share, ends)
+
+
+def _occurrences(stages: tuple[Stage, ...], count: int) -> tuple[FloatArray, tuple[bool, ...]]:
+    """Share of each stage in its occurrence of a season, by days, and whether it is the last of it."""
+    share, ends = np.ones(count), [True] * count
+    for occurrence in season_occurrences([stage.season_id for stage in stages]):
+        days = [(stages[t].end_date - stages[t].start_date).days for t in occurrence]
+        for t, length in zip(occurrence, days, strict=True):
+            share[t], ends[t] = length / sum(days), t == occurrence[-1]
+    return share, tuple(ends)
+
+
+def raisable(recursion: InflowRecursion) -> InflowRecursion:
+    """The same recursion with noise of unit scale where there is none: something that can be raised."""
+    scale = np.where(recursion.noise_scale_m3s > 0.0, recursion.noise_scale_m3s, 1.0)
+    return replace(recursion, noise_scale_m3s=scale)
 
 
 def residual_ratio(coefficients: FloatArray, seasons: list[int | None]) -> FloatArray:
@@ -56,7 +92,7 @@ def residual_ratio(coefficients: FloatArray, seasons: list[int | None]) -> Float
         position = {season: index for index, season in enumerate(cycle)}
         variance = np.empty((hydros, stages))
         for hydro in range(hydros):
-            of_season = _season_variance(coefficients[hydro, first])
+            of_season = season_variance(coefficients[hydro, first])
             for stage, season in enumerate(seasons):
                 variance[hydro, stage] = of_season[position[season]]
     if (variance < 0.0).any():
@@ -68,7 +104,7 @@ def residual_ratio(coefficients: FloatArray, seasons: list[int | None]) -> Float
     return np.sqrt(variance)
 
 
-def _season_variance(coefficients: FloatArray) -> FloatArray:
+def season_variance(coefficients: FloatArray) -> FloatArray:
     """Residual variance (M,) of a periodic process of unit variance with *coefficients* (M, P).
 
     Solves the periodic Yule-Walker equations ρ_m(k) = Σ_l φ_{m,l} ρ(between lags l and k), k = 1..P, for
@@ -88,10 +124,38 @@ def _season_variance(coefficients: FloatArray) -> FloatArray:
                     continue
                 later = (m - min(lag, k)) % seasons
                 system[row, index[later, abs(lag - k)]] -= weight
-    correlation = np.linalg.solve(system, known)
+    correlation = _eliminate(system, known)
     return np.array(
         [
             1.0 - sum(coefficients[m, k - 1] * correlation[index[m, k]] for k in range(1, order + 1))
             for m in range(seasons)
         ]
     )
+
+
+def _eliminate(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solution of a linear system by elimination with partial pivoting.
+
+    Element by element: the same bits on every machine, and no threads that wait for each other.
+
+    Raises
+    ------
+    ValueError
+        The matrix is singular.
+    """
+    rows = np.column_stack([matrix, right])
+    size = len(right)
+    for k in range(size):
+        best = k + int(np.argmax(np.abs(rows[k:, k])))
+        if rows[best, k] == 0.0:
+            raise ValueError(
+                "the autoregressive coefficients belong to no process: their equations are singular"
+            )
+        rows[[k, best]] = rows[[best, k]]
+        factor = rows[k + 1 :, k] / rows[k, k]
+        rows[k + 1 :, k:] -= factor[:, None] * rows[k, k:]
+    solution = np.zeros(size)
+    for k in reversed(range(size)):
+        left = rows[k, k + 1 : size] * solution[k + 1 :]
+        solution[k] = (rows[k, size] - math.fsum(left)) / rows[k, k]
+    return solution

@@ -79,7 +79,10 @@ class RunFinished:
         The rule that ended training, or ``interrupted``.
     bound_holds
         Whether the lower bound lies below the simulated mean plus the half width of its 95 % interval;
-        ``None`` without a simulation. If it does not, something is wrong with the model or with us.
+        ``None`` without a simulation, or if the two can't be compared. If it does not, something is wrong
+        with the model or with us.
+    risk_averse
+        Whether the bound is one of a risk measure: it may lie above the simulated mean, which is a plain one.
     train_s, simulate_s
         Wall time.
     cpu_s
@@ -95,6 +98,7 @@ class RunFinished:
     simulated_std: float | None
     simulated_ci95: float | None
     bound_holds: bool | None
+    risk_averse: bool
     lp_solves: int
     recoveries: tuple[int, ...]
     train_s: float

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.case import Case, StudyOptions
+from pycobre.case import Case, Schemes, StudyOptions
 from pycobre.comm import Backend, usable_cpus
 from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_scale_of
 from pycobre.results import ResultsWriter
 from pycobre.sddp import (
     BoundStalling,
+    Cvar,
     IterationLimit,
     Node,
     Policy,
@@ -27,8 +28,9 @@ from pycobre.sddp import (
     simulate,
     train,
 )
-from pycobre.stochastic import sample_openings
+from pycobre.stochastic import ForwardNoise, correlation_factor, raisable, sample_openings
 from pycobre.study.events import RunFinished, RunSettings, SimulationProgress, StudyEvent, StudyStarted
+from pycobre.study.noise import forward_noise, noise_floors
 from pycobre.system import InflowRecursion
 
 FloatArray = NDArray[np.float64]
@@ -49,9 +51,15 @@ class Run:
         settings: RunSettings,
         writer: ResultsWriter | None,
     ) -> None:
-        self.case, self.recursion, self.overrides = case, recursion, overrides
+        self.case, self.overrides = case, overrides
         self.comm, self.settings, self.writer = comm, settings, writer
         self.system, self.options = case.system, case.options
+        # Noise that is truncated must be able to move every inflow, certain ones too.
+        self.recursion = raisable(recursion) if self.system.inflow.truncated else recursion
+        self.given_recursion = recursion
+        self.floors = noise_floors(self.system, recursion)
+        # Cuts are no bounds where a truncated inflow depends on the state.
+        self._bends = self.system.inflow.truncated and bool((recursion.lag != 0.0).any())
         self.models: tuple[StageModel, ...] = build_stages(self.system, self.recursion)
         self.policy: Policy | None = None
         # Beside the output, which is replaced as a whole; any rank may have to write there.
@@ -72,6 +80,7 @@ class Run:
             seed=options.forward_seed,
             interrupt=settings.interrupt,
             dump_directory=self.dump_directory,
+            source=self._source(options.training_schemes),
         )
         reason = ""
         for event in train(policy, solvers, training, comm):
@@ -102,13 +111,23 @@ class Run:
             return
         seeds = {"tree_seed": self.options.tree_seed, "forward_seed": self.options.forward_seed}
         self.writer.system(self.system)
+        if self.options.export_stochastic:
+            openings = [node.openings for node in self.policy.graph.nodes]
+            self.writer.stochastic(self.system, self.given_recursion, openings)
         self.writer.convergence(self.policy.history)
         self.writer.policy(self.policy, self.system, self.recursion, seeds)
 
     def _graph(self) -> PolicyGraph:
         nodes = [
-            Node(model.template, openings)
-            for model, openings in zip(self.models, self._openings(), strict=True)
+            Node(
+                model.template,
+                openings,
+                risk=Cvar(stage.cvar_tail, stage.cvar_weight) if stage.risk_averse else None,
+                floor=floor,
+            )
+            for stage, model, floor, openings in zip(
+                self.system.stages, self.models, self.floors, self._openings(), strict=True
+            )
         ]
         factors = [stage.discount_factor for stage in self.system.stages[:-1]]
         return PolicyGraph.line(nodes, StateLayout.of(self.recursion).initial(self.system), factors)
@@ -124,6 +143,7 @@ class Run:
         if self.comm.rank == 0:
             given = self.case.openings
             openings = sample_openings(self.system, self.options.tree_seed) if given is None else given
+            openings = tuple(self.system.within_reach(t, noise) for t, noise in enumerate(openings))
             flat = np.concatenate([opening.ravel() for opening in openings])
         self.comm.broadcast(flat, 0)
         region = self.comm.create_shared_region(max(len(flat), 1), np.float64)
@@ -135,6 +155,17 @@ class Run:
             whole[start : start + size].reshape(shape)
             for start, size, shape in zip(starts[:-1], sizes, shapes, strict=True)
         ]
+
+    def _source(self, schemes: Schemes) -> ForwardNoise | None:
+        """Where forward passes take their noise from, with correlation factors that rank 0 worked out."""
+        profiles = self.system.correlation.profiles
+        factors = np.zeros((len(profiles), self.system.noise_dimension, self.system.noise_dimension))
+        if schemes.in_sample:
+            return None
+        if self.comm.rank == 0:
+            factors[:] = [correlation_factor(profile) for profile in profiles]
+        self.comm.broadcast(factors.reshape(-1), 0)
+        return forward_noise(self.case, self.given_recursion, schemes, tuple(factors))
 
     def _solvers(self, graph: PolicyGraph, threads: int) -> list[HighsSolver]:
         scale = self.options.cost_scale_factor or cost_scale_of([model.template for model in self.models])
@@ -148,7 +179,13 @@ class Run:
     ) -> Iterator[SimulationProgress]:
         total = self.options.simulation_scenarios
         for part in simulate(
-            policy, solvers, total, self.options.simulation_seed, self.comm, self.dump_directory
+            policy,
+            solvers,
+            total,
+            self.options.simulation_seed,
+            self.comm,
+            self.dump_directory,
+            self._source(self.options.simulation_schemes),
         ):
             if self.writer:
                 self.writer.simulation_round(self.system, self.recursion, self.models, part)
@@ -188,8 +225,8 @@ class Run:
         last = policy.history[-1]
         cpu = gather(self.comm, np.array([time.process_time()]), [1] * self.comm.size)
         summary = SimulationSummary.of(np.array(costs)) if costs else None
-        holds = None
-        if summary:
+        holds, risk_averse = None, any(stage.risk_averse for stage in self.system.stages)
+        if summary and not risk_averse and self.options.simulation_schemes.in_sample and not self._bends:
             slack = summary.ci95 + _BOUND_ROUNDING * abs(last.lower_bound)
             holds = last.lower_bound <= summary.mean + slack
         return RunFinished(
@@ -202,6 +239,7 @@ class Run:
             simulated_std=summary.std if summary else None,
             simulated_ci95=summary.ci95 if summary else None,
             bound_holds=holds,
+            risk_averse=risk_averse,
             lp_solves=last.lp_solves + len(costs) * len(self.system.stages),
             recoveries=last.recoveries,
             train_s=train_s,

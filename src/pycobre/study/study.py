@@ -11,6 +11,7 @@ from pycobre.errors import CaseError, Problem, ResultsError
 from pycobre.results import ResultsWriter
 from pycobre.stochastic import inflow_recursion
 from pycobre.study.events import RunSettings, StudyEvent
+from pycobre.study.noise import forward_noise
 from pycobre.study.run import Run
 from pycobre.system import System
 
@@ -39,6 +40,12 @@ class Study:
         except ValueError as error:
             file = "scenarios/inflow_ar_coefficients.parquet"
             raise CaseError([Problem("physics", str(error), file)]) from error
+        for schemes in (case.options.training_schemes, case.options.simulation_schemes):
+            try:
+                forward_noise(case, self.recursion, schemes, ())
+            except ValueError as error:
+                what = f"a scenario can't be replayed: {error}"
+                raise CaseError([Problem("physics", what, "config.json", field="scenario_source")]) from error
 
     @classmethod
     def load(cls, path: str | PathLike[str], overrides: Mapping[str, object] | None = None) -> Study:

@@ -1,8 +1,12 @@
-"""Buses, lines, thermal and hydro plants, as frozen records with units in the names."""
+"""Buses, lines and plants, as frozen records with units in the names."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pycobre.system.changes import ALWAYS, Service
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Line:
     reverse_max_mw: float
     losses_fraction: float
     exchange_cost_per_mwh: float
+    service: Service = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,56 @@ class Thermal:
     generation_min_mw: float
     generation_max_mw: float
     cost_per_mwh: float
+    service: Service = ALWAYS
+
+
+@dataclass(frozen=True)
+class Source:
+    """A plant that makes what wind, sun or a river without reservoir allow; it can only be curtailed.
+
+    What it makes saves ``curtailment_cost_per_mwh``. One that may not be curtailed makes all that is
+    available and saves nothing by it.
+    """
+
+    id: int
+    name: str
+    bus_id: int
+    generation_max_mw: float
+    may_be_curtailed: bool
+    curtailment_cost_per_mwh: float
+    service: Service = ALWAYS
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Power that is bought from outside the system, or sold there: an import, or an export.
+
+    A MWh of it costs ``price_per_mwh``; below zero it earns.
+    """
+
+    id: int
+    name: str
+    bus_id: int
+    is_export: bool
+    power_min_mw: float
+    power_max_mw: float
+    price_per_mwh: float
+    service: Service = ALWAYS
+
+
+@dataclass(frozen=True)
+class PumpingStation:
+    """Pumps that take water from one reservoir to another, at the cost of power from a bus."""
+
+    id: int
+    name: str
+    bus_id: int
+    source_hydro_id: int
+    destination_hydro_id: int
+    flow_min_m3s: float
+    flow_max_m3s: float
+    mw_per_m3s: float
+    service: Service = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -94,10 +149,19 @@ ProductionModel = ConstantProductivity | ProductionPlanes
 
 
 @dataclass(frozen=True)
+class Evaporation:
+    """Evaporation of a stage as a line in the mean of incoming and final storage."""
+
+    constant_m3s: float
+    m3s_per_hm3: float
+
+
+@dataclass(frozen=True)
 class HydroPenalties:
     """What a hydro plant pays for using water badly or missing a soft limit.
 
-    Costs of flows are per m³/s and hour, of storage per hm³, of generation per MWh.
+    Costs of flows are per m³/s and hour, of storage per hm³, of generation per MWh. Where a limit has the
+    price ``math.inf`` it can't be missed.
     """
 
     spillage_cost_per_m3s_h: float
@@ -108,6 +172,12 @@ class HydroPenalties:
     outflow_above_cost_per_m3s_h: float
     generation_below_cost_per_mwh: float
     inflow_nonnegativity_cost_per_m3s_h: float
+    withdrawal_below_cost_per_m3s_h: float = math.inf
+    withdrawal_above_cost_per_m3s_h: float = math.inf
+    evaporation_below_cost_per_m3s_h: float = math.inf
+    evaporation_above_cost_per_m3s_h: float = math.inf
+    diversion_cost_per_m3s_h: float = 0.0
+    filling_below_cost_per_hm3: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -115,8 +185,16 @@ class Hydro:
     """A hydro plant with its reservoir.
 
     Upper limits may be ``math.inf`` (outflow). Lower limits of storage, outflow, turbined flow and
-    generation, and the upper limit of outflow, are soft: missing them costs what ``penalties`` says.
-    ``production`` holds one model a stage, in the order of :attr:`System.stages`.
+    generation, the upper limit of outflow and the withdrawal are soft: missing them costs what
+    ``penalties`` says. ``production`` holds one model a stage, in the order of :attr:`System.stages`.
+    ``withdrawal_m3s`` is what is taken from the reservoir for other uses; below zero it is brought there.
+    ``evaporation`` holds a line a stage too, or nothing. ``diversion_to_id`` is the plant that a channel
+    past the turbines leads to; what it carries is no outflow. ``filling_targets_hm3`` names, by stage id,
+    the final storages of a reservoir that is being filled: missing them costs a price of its own, and the
+    turbines don't turn in these stages.
+
+    Where a plant is out of ``service`` its reservoir keeps what it holds, and water that comes to it, its
+    own inflow too, flows on to the next plant below that is there.
     """
 
     id: int
@@ -134,3 +212,10 @@ class Hydro:
     generation_max_mw: float
     production: tuple[ProductionModel, ...]
     penalties: HydroPenalties
+    withdrawal_m3s: float = 0.0
+    evaporation: tuple[Evaporation, ...] = ()
+    diversion_to_id: int | None = None
+    diversion_min_m3s: float = 0.0
+    diversion_max_m3s: float = 0.0
+    filling_targets_hm3: Mapping[int, float] = field(default_factory=dict)
+    service: Service = ALWAYS

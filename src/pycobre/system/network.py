@@ -6,9 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from pycobre.system.calendar import Stage
-from pycobre.system.entities import Bus, Hydro, Line, Thermal
-from pycobre.system.uncertainty import Correlation, InflowStatistics, LoadStatistics
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.system.calendar import Block, Stage
+from pycobre.system.changes import Changes, EntityT, changed
+from pycobre.system.constraints import GenericConstraint
+from pycobre.system.entities import Bus, Contract, Hydro, Line, PumpingStation, Source, Thermal
+from pycobre.system.uncertainty import (
+    NO_SOURCES,
+    Correlation,
+    InflowStatistics,
+    LoadStatistics,
+    SourceStatistics,
+)
+
+CHANGING = ("buses", "lines", "thermals", "hydros", "sources", "contracts", "pumps")
+"""Kinds of entities that :attr:`System.changes` may speak of."""
 
 SECONDS_PER_HOUR = 3600.0
 M3_PER_HM3 = 1.0e6
@@ -17,15 +31,6 @@ M3_PER_HM3 = 1.0e6
 def hm3_per_m3s(hours: float) -> float:
     """Water volume in hm³ that a flow of 1 m³/s carries in *hours*."""
     return SECONDS_PER_HOUR * hours / M3_PER_HM3
-
-
-@dataclass(frozen=True)
-class ThermalOverride:
-    """A thermal plant's limits and cost in one stage; ``None`` keeps the plant's own value."""
-
-    generation_min_mw: float | None = None
-    generation_max_mw: float | None = None
-    cost_per_mwh: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +49,23 @@ class System:
     inflow: InflowStatistics
     load: LoadStatistics
     correlation: Correlation
-    thermal_overrides: Mapping[tuple[int, int], ThermalOverride] = field(default_factory=dict)
-    """By (thermal id, stage id)."""
+    sources: tuple[Source, ...] = ()
+    availability: SourceStatistics = NO_SOURCES
+    """Of :attr:`sources`."""
+    contracts: tuple[Contract, ...] = ()
+    pumps: tuple[PumpingStation, ...] = ()
+    constraints: tuple[GenericConstraint, ...] = ()
+    changes: Mapping[str, Changes] = field(default_factory=dict)
+    """What differs in single stages and blocks, by kind of entity: the name of its attribute here."""
 
     def __post_init__(self) -> None:
-        for name in ("stages", "buses", "lines", "thermals", "hydros"):
+        for name in ("stages", *CHANGING, "constraints"):
             ids = [entity.id for entity in getattr(self, name)]
             if ids != sorted(set(ids)):
                 raise ValueError(f"{name} must be ascending by a unique id, got {ids}")
+        for name in self.changes:
+            if name not in CHANGING:
+                raise ValueError(f"changes are of {', '.join(CHANGING)}, not of {name}")
 
     @cached_property
     def bus_position(self) -> dict[int, int]:
@@ -72,18 +86,146 @@ class System:
                 above[self.hydro_position[hydro.downstream_id]].append(position)
         return tuple(tuple(positions) for positions in above)
 
+    @cached_property
+    def down_the_river(self) -> tuple[int, ...]:
+        """Positions of all hydros, each behind every one above it."""
+        order: list[int] = []
+
+        def visit(position: int) -> None:
+            if position not in order:
+                for above in self.upstream[position]:
+                    visit(above)
+                order.append(position)
+
+        for position in range(len(self.hydros)):
+            visit(position)
+        return tuple(order)
+
     @property
     def noise_dimension(self) -> int:
-        """Number of noise terms a stage: one a hydro, then one a bus of random demand."""
+        """Number of noise terms a stage: one a hydro, a bus of random demand, a source with statistics."""
+        return self.first_source_noise + len(self.availability.drawn)
+
+    @property
+    def first_source_noise(self) -> int:
+        """Position of the first source's noise term."""
         return len(self.hydros) + len(self.load.random_buses)
 
-    def thermals_in(self, stage: Stage) -> tuple[Thermal, ...]:
-        """Thermal plants with the limits and costs that hold in *stage*."""
-        return tuple(self._thermal_in(thermal, stage) for thermal in self.thermals)
+    def within_reach(self, t: int, noise: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Noise (.., D) of stage position *t* with what no source can follow cut off.
 
-    def _thermal_in(self, thermal: Thermal, stage: Stage) -> Thermal:
-        override = self.thermal_overrides.get((thermal.id, stage.id))
-        if override is None:
-            return thermal
-        changes = {name: value for name, value in vars(override).items() if value is not None}
-        return replace(thermal, **changes)
+        Stage problems are linear in the noise, availability is not: noise must go through here before a
+        problem sees it.
+        """
+        first = self.first_source_noise
+        if not self.availability.drawn:
+            return noise
+        return np.concatenate([noise[..., :first], self.availability.clip(t, noise[..., first:])], axis=-1)
+
+    def buses_in(self, stage: Stage) -> tuple[Bus, ...]:
+        """Buses with the costs that hold in *stage*."""
+        return self._in("buses", self.buses, stage, None)
+
+    def lines_in(self, stage: Stage, block: Block | None = None) -> tuple[Line, ...]:
+        """Lines with what holds in *stage*, or in a *block* of it; without capacity out of service."""
+        return tuple(
+            line if line.service.covers(stage) else replace(line, direct_max_mw=0.0, reverse_max_mw=0.0)
+            for line in self._in("lines", self.lines, stage, block)
+        )
+
+    def thermals_in(self, stage: Stage, block: Block | None = None) -> tuple[Thermal, ...]:
+        """Thermal plants with what holds in *stage*, or in a *block*; without capacity out of service."""
+        return tuple(
+            plant
+            if plant.service.covers(stage)
+            else replace(plant, generation_min_mw=0.0, generation_max_mw=0.0)
+            for plant in self._in("thermals", self.thermals, stage, block)
+        )
+
+    def sources_in(self, stage: Stage, block: Block | None = None) -> tuple[Source, ...]:
+        """Sources with what holds in *stage*, or in a *block* of it; without capacity out of service."""
+        return tuple(
+            source if source.service.covers(stage) else replace(source, generation_max_mw=0.0)
+            for source in self._in("sources", self.sources, stage, block)
+        )
+
+    def contracts_in(self, stage: Stage, block: Block | None = None) -> tuple[Contract, ...]:
+        """Contracts with what holds in *stage*, or in a *block* of it; without power out of service."""
+        return tuple(
+            contract
+            if contract.service.covers(stage)
+            else replace(contract, power_min_mw=0.0, power_max_mw=0.0)
+            for contract in self._in("contracts", self.contracts, stage, block)
+        )
+
+    def pumps_in(self, stage: Stage, block: Block | None = None) -> tuple[PumpingStation, ...]:
+        """Pumping stations with what holds in *stage*, or in a *block*; without flow out of service.
+
+        A station between reservoirs of which one is not there is out of service too.
+        """
+        return tuple(
+            pump if self._pumps(pump, stage) else replace(pump, flow_min_m3s=0.0, flow_max_m3s=0.0)
+            for pump in self._in("pumps", self.pumps, stage, block)
+        )
+
+    def _pumps(self, pump: PumpingStation, stage: Stage) -> bool:
+        ends = (pump.source_hydro_id, pump.destination_hydro_id)
+        plants = [self.hydros[self.hydro_position[id]] for id in ends]
+        return pump.service.covers(stage) and all(plant.service.covers(stage) for plant in plants)
+
+    def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
+        """Hydro plants with what holds in *stage*, or in a *block* of it, in service or not."""
+        return tuple(
+            _being_filled(plant, plant.filling_targets_hm3[stage.id])
+            if stage.id in plant.filling_targets_hm3
+            else plant
+            for plant in self._in("hydros", self.hydros, stage, block)
+        )
+
+    def differs_by_block(self, kind: str, stage: Stage) -> bool:
+        """Whether anything of the *kind* changes between the blocks of *stage*."""
+        return (kind, stage.id) in self._changing_blocks
+
+    @cached_property
+    def _changing_blocks(self) -> frozenset[tuple[str, int]]:
+        places = ((kind, place) for kind, changes in self.changes.items() for place in changes)
+        return frozenset((kind, stage) for kind, (_, stage, block) in places if block is not None)
+
+    def receivers_in(self, stage: Stage) -> tuple[int | None, ...]:
+        """Position of the hydro that each one's water flows on to in *stage*: the next that is there."""
+        return tuple(self._receiver(hydro, stage) for hydro in self.hydros)
+
+    def _receiver(self, hydro: Hydro, stage: Stage) -> int | None:
+        return None if hydro.downstream_id is None else self.reached(hydro.downstream_id, stage)
+
+    def reached(self, hydro_id: int, stage: Stage) -> int | None:
+        """Position of the plant that water sent to *hydro_id* comes to in *stage*: the next that is there."""
+        below: int | None = hydro_id
+        while below is not None:
+            position = self.hydro_position[below]
+            if self.hydros[position].service.covers(stage):
+                return position
+            below = self.hydros[position].downstream_id
+        return None
+
+    def _in(
+        self, kind: str, entities: tuple[EntityT, ...], stage: Stage, block: Block | None
+    ) -> tuple[EntityT, ...]:
+        changes = self.changes.get(kind)
+        if not changes:
+            return entities
+        return tuple(changed(entity, changes, stage, block) for entity in entities)
+
+
+def _being_filled(plant: Hydro, target_hm3: float) -> Hydro:
+    """*plant* with its turbines still, and the target in place of its minimum storage."""
+    price = plant.penalties.filling_below_cost_per_hm3
+    return replace(
+        plant,
+        storage_min_hm3=target_hm3,
+        turbined_min_m3s=0.0,
+        turbined_max_m3s=0.0,
+        generation_min_mw=0.0,
+        generation_max_mw=0.0,
+        penalties=replace(plant.penalties, storage_below_cost_per_hm3=price),
+    )

@@ -1,7 +1,8 @@
 """What is known of inflows and demands: statistics per stage, as arrays in the system's order.
 
 H hydros, B buses, T stages, K blocks (the most of any stage), P the highest autoregressive order,
-D noise dimensions: all hydros, then the buses whose demand is random, each ascending by id.
+D noise dimensions: all hydros, then the buses whose demand is random, then the sources that have
+statistics, each ascending by id.
 """
 
 from __future__ import annotations
@@ -15,6 +16,22 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class AnnualComponent:
+    """What the mean inflow of the twelve periods before a stage does to the stage's (PAR(p)-A).
+
+    Attributes
+    ----------
+    coefficient : (H, T)
+        Standardised; zero where there is none.
+    std_m3s : (H, T)
+        Standard deviation of that mean inflow; anything where the coefficient is zero.
+    """
+
+    coefficient: FloatArray
+    std_m3s: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class InflowStatistics:
     """Seasonal statistics and autoregressive model of the incremental inflows.
 
@@ -23,15 +40,24 @@ class InflowStatistics:
     mean_m3s, std_m3s : (H, T)
         Mean and standard deviation of each stage.
     coefficients : (H, T, P)
-        Standardised autoregressive coefficients, lag 1 first, zero beyond a plant's own order.
+        Standardised autoregressive coefficients, lag 1 first, zero beyond a plant's own order. P is twelve
+        at least if there is an annual component.
     lag_mean_m3s, lag_std_m3s : (H, T, P)
-        Mean and standard deviation of the period that each lag reaches; anything where the
-        coefficient is zero.
+        Mean and standard deviation of the period that each lag reaches; zero where neither a coefficient
+        nor the annual component does.
     past_m3s : (H, P)
         Observed inflow of the P periods before the first stage, the latest first.
     nonnegativity
-        ``none``: inflows may be negative; ``penalty``: missing water may be bought at
-        ``inflow_nonnegativity_cost_per_m3s_h``.
+        ``none``, or ``penalty``: missing water may be bought at ``inflow_nonnegativity_cost_per_m3s_h``.
+    truncated
+        Whether noise is raised where an inflow would be negative, to what makes it zero.
+    annual
+        The annual component, if any plant has one.
+    residual_ratio : (H, T)
+        Residual over total deviation; ``None`` if it is to follow from the coefficients.
+    residuals : each (n, H)
+        Of each stage's season, what the models leave of the history's years, over its deviation; ``None``
+        without a history.
     """
 
     mean_m3s: FloatArray
@@ -41,6 +67,10 @@ class InflowStatistics:
     lag_std_m3s: FloatArray
     past_m3s: FloatArray
     nonnegativity: str
+    truncated: bool = False
+    annual: AnnualComponent | None = None
+    residual_ratio: FloatArray | None = None
+    residuals: tuple[FloatArray, ...] | None = None
 
     @property
     def order(self) -> int:
@@ -59,11 +89,23 @@ class InflowRecursion:
     constant_m3s, noise_scale_m3s : (H, T)
     lag : (H, T, P)
         In the inflows' own units (dimensionless).
+    season_share : (T,)
+        Share of the stage in the mean of its season, which is what lags reach: below 1 where several
+        stages are one occurrence of a season.
+    season_ends
+        Whether each stage is the last of its occurrence.
     """
 
     constant_m3s: FloatArray
     lag: FloatArray
     noise_scale_m3s: FloatArray
+    season_share: FloatArray
+    season_ends: tuple[bool, ...]
+
+    @property
+    def shares_seasons(self) -> bool:
+        """Whether some season's mean must be gathered over several stages."""
+        return not all(self.season_ends)
 
     @property
     def orders(self) -> tuple[int, ...]:
@@ -92,6 +134,39 @@ class LoadStatistics:
     def random_buses(self) -> tuple[int, ...]:
         """Positions of the buses whose demand is random in some stage."""
         return tuple(int(b) for b in np.flatnonzero((self.std_mw > 0).any(axis=1)))
+
+
+@dataclass(frozen=True, eq=False)
+class SourceStatistics:
+    """Available generation of S non-controllable sources.
+
+    Available in a block: capacity · block factor · (mean + std · ω), the last between 0 and 1.
+
+    Attributes
+    ----------
+    mean, std : (S, T)
+        Mean and standard deviation of the share of the capacity that is available.
+    block_factor : (S, T, K)
+        Availability of a block over the stage's; one where the case says nothing.
+    drawn
+        Positions of the sources that have a noise term, whether or not it has any weight.
+    """
+
+    mean: FloatArray
+    std: FloatArray
+    block_factor: FloatArray
+    drawn: tuple[int, ...] = ()
+
+    def clip(self, t: int, noise: FloatArray) -> FloatArray:
+        """Noise (.., drawn sources) of stage position *t*, cut where availability leaves 0 to 1."""
+        rows = list(self.drawn)
+        mean, std = self.mean[rows, t], self.std[rows, t]
+        spread = np.where(std > 0.0, std, 1.0)
+        cut = np.clip(noise, -mean / spread, (1.0 - mean) / spread)
+        return np.where(std > 0.0, cut, noise)
+
+
+NO_SOURCES = SourceStatistics(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0, 0)))
 
 
 @dataclass(frozen=True, eq=False)

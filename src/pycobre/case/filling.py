@@ -1,0 +1,60 @@
+"""Reservoirs that are being filled before their plants enter service."""
+
+from __future__ import annotations
+
+from pycobre.case import files
+from pycobre.case.entities import HydroRecord
+from pycobre.case.files import CaseFiles
+from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.stages import StageRecord
+from pycobre.case.statistics import study_stages
+from pycobre.system import hm3_per_m3s
+
+
+def filling_targets(hydro: HydroRecord, initial_hm3: float, stages: list[StageRecord]) -> dict[int, float]:
+    """Final storages, by stage id, that a reservoir reaches at its least rate until it holds its minimum."""
+    if hydro.filling is None or hydro.entry_stage_id is None:
+        return {}
+    volume, targets = initial_hm3, {}
+    for stage in stages:
+        if hydro.filling.start_stage_id <= stage.id < hydro.entry_stage_id:
+            hours = sum(block.hours for block in stage.blocks)
+            volume += hm3_per_m3s(hours) * hydro.filling.filling_min_rate_m3s
+            targets[stage.id] = min(volume, hydro.reservoir.min_storage_hm3)
+    return targets
+
+
+def check_filling(case: CaseFiles, findings: Findings) -> None:
+    """Note what contradicts itself about reservoirs that are being filled."""
+    stages = study_stages(case)
+    if case.hydros is None or case.initial is None or not stages:
+        return
+    started = {item.hydro_id: item.value_hm3 for item in case.initial.filling_storage}
+    known = [stage.id for stage in stages]
+    for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id):
+        entity = name_entity("hydro", hydro.id, hydro.name)
+
+        def note(file: str, field: str, message: str, hint: str | None = None, entity: str = entity) -> None:
+            findings.add("physics", file, message, entity=entity, field=field, hint=hint)
+
+        if hydro.filling is None:
+            if hydro.id in started:
+                message = "is not being filled: its initial storage belongs to storage"
+                note(files.INITIAL, "filling_storage", message)
+            continue
+        start, entry = hydro.filling.start_stage_id, hydro.entry_stage_id
+        if start not in known:
+            note(files.HYDROS, "filling.start_stage_id", f"stage {start} does not exist", list_ids(known))
+        if entry is None or entry <= start:
+            message = "must be given, and be later than the first stage of filling"
+            note(files.HYDROS, "entry_stage_id", message)
+        if hydro.id not in started:
+            message = "is being filled: its initial storage belongs to filling_storage"
+            note(files.INITIAL, "storage", message)
+            continue
+        low = hydro.reservoir.min_storage_hm3
+        if not 0.0 <= started[hydro.id] <= low:
+            message = f"starts at {started[hydro.id]:g} hm³, beyond its minimum of {low:g} hm³"
+            note(files.INITIAL, "filling_storage", message, "it is full enough: leave filling out")
+        if start > known[0] and started[hydro.id] > 0.0:
+            note(files.INITIAL, "filling_storage", "holds water before its filling begins", "give 0 hm³")

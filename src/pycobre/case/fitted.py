@@ -1,0 +1,182 @@
+"""Computed production functions of a case: what they need, and the planes that come of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from pycobre.case import files
+from pycobre.case.entities import HydroRecord
+from pycobre.case.files import CaseFiles
+from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.fitting import Fit, Head, fit, window_of
+from pycobre.case.geometry import read_geometry
+from pycobre.case.production import Choice, FphaConfig, ReferenceVolume
+from pycobre.case.stages import StageRecord
+from pycobre.case.tables import NULL_ID, Table
+from pycobre.case.tailrace import read_tailraces
+from pycobre.system import ProductionPlanes
+
+REFERENCE_SHARE = 0.65
+"""Share of the storage limits that a reservoir's level is taken at where the case says nothing."""
+WORST_SHARE = 0.1
+"""Planes that are further than this from the exact function, as a share of its most, are warned of."""
+HEAD_FIELDS = ("efficiency", "hydraulic_losses", "tailrace", "specific_productivity_mw_per_m3s_per_m")
+
+
+def is_computed(choice: Choice) -> bool:
+    """Whether a production model's planes are fitted to heads."""
+    return (
+        choice.model == "fpha" and choice.fpha_config is not None and choice.fpha_config.source == "computed"
+    )
+
+
+class Fitting:
+    """Fits planes plant by plant; the same plant with the same settings once for all stages."""
+
+    def __init__(
+        self,
+        case: CaseFiles,
+        references: Mapping[tuple[int, int], ReferenceVolume | None],
+        findings: Findings,
+    ) -> None:
+        """*references* are the volumes that other plants' heads are taken at, by hydro and stage id."""
+        self.case, self.references, self.findings = case, references, findings
+        self.hydros = {hydro.id: hydro for hydro in case.hydros.hydros} if case.hydros else {}
+        self.tailraces = read_tailraces(case, findings)
+        self.geometry = read_geometry(case.geometry)
+        self.specific = _read_specific(case.energy)
+        self.fits: dict[tuple[int, str, float | None, float | None], Fit | None] = {}
+        self.users: set[int] = set()
+
+    def planes(
+        self, hydro: HydroRecord, stage: StageRecord, where: str, choice: Choice
+    ) -> ProductionPlanes | None:
+        """Planes of a plant in a stage, or ``None`` after noting what is missing."""
+        assert choice.fpha_config is not None
+        self.users.add(hydro.id)
+        keys = ((hydro.id, stage.id), (hydro.id, NULL_ID))
+        specific = next((self.specific[key] for key in keys if key in self.specific), None)
+        below = self._level_below(hydro, stage)
+        key = (hydro.id, choice.fpha_config.model_dump_json(), specific, below)
+        if key not in self.fits:
+            self.fits[key] = self._fit(hydro, where, choice.fpha_config, specific, below)
+        found = self.fits[key]
+        return None if found is None else found.planes
+
+    def _level_below(self, hydro: HydroRecord, stage: StageRecord) -> float | None:
+        """Level of the reservoir below at its reference volume, if that matters to the plant."""
+        below = self.hydros.get(-1 if hydro.downstream_id is None else hydro.downstream_id)
+        if below is None or below.id not in self.geometry or len(self.tailraces.get(hydro.id, ())) < 2:
+            return None
+        store, reference = below.reservoir, self.references.get((below.id, stage.id))
+        share = REFERENCE_SHARE if reference is None else reference.percentile
+        volume = None if reference is None else reference.volume_hm3
+        if volume is None:
+            volume = store.min_storage_hm3 + (share or 0.0) * (store.max_storage_hm3 - store.min_storage_hm3)
+        points = self.geometry[below.id]
+        return float(np.interp(volume, points.volume_hm3, points.height_m))
+
+    def _fit(
+        self,
+        hydro: HydroRecord,
+        where: str,
+        config: FphaConfig,
+        specific: float | None,
+        level_below_m: float | None,
+    ) -> Fit | None:
+        entity = name_entity("hydro", hydro.id, hydro.name)
+
+        def note(kind: str, file: str, message: str, field: str, hint: str | None = None) -> None:
+            self.findings.add(kind, file, message, entity=entity, field=field, hint=hint)
+
+        points = self.geometry.get(hydro.id)
+        if points is None:
+            if files.GEOMETRY not in self.case.broken:
+                hint = f"give its heights by volume, or planes in {files.PLANES}"
+                note("dimension", files.GEOMETRY, "has no geometry to compute heads from", "hydro_id", hint)
+            return None
+        before = self.findings.count
+        low, high = window_of(hydro, config)
+        if low > high:
+            field = f"{where}.fpha_config.fitting_window"
+            note(
+                "physics", files.PRODUCTION, f"the window from {low:g} to {high:g} hm³ is upside down", field
+            )
+        window = config.fitting_window
+        for side in ("min", "max"):
+            given = [getattr(window, f"volume_{side}_{unit}", None) for unit in ("hm3", "percentile")]
+            if None not in given:
+                field = f"{where}.fpha_config.fitting_window.volume_{side}_percentile"
+                note("schema", files.PRODUCTION, "is given as a volume too", field, "keep one of them")
+        for name in ("volume", "turbine", "spillage"):
+            if getattr(config, f"{name}_discretization_points") == 1:
+                field = f"{where}.fpha_config.{name}_discretization_points"
+                note("schema", files.PRODUCTION, "a grid has at least 2 points a side", field)
+        if self.findings.count > before:
+            return None
+        if hydro.generation.max_turbined_m3s <= 0.0:
+            return Fit(ProductionPlanes(()), 0.0, 0.0, 0.0, 0.0)
+        families = self.tailraces.get(hydro.id, ())
+        found = fit(Head(hydro, points, specific, families, level_below_m), config)
+        if found.most_mw <= 0.0:
+            hint = "look at its heights, its tailrace and its losses"
+            note(
+                "physics", files.GEOMETRY, "has no head at any volume: it generates nothing", "height_m", hint
+            )
+            return None
+        if math.fabs(found.deviation_mw) > WORST_SHARE * found.most_mw:
+            self.findings.warn(
+                files.PRODUCTION,
+                f"the fitted planes are up to {found.deviation_mw:+.3g} MW from the exact function"
+                f" (at {found.at_hm3:.4g} hm³ and {found.at_m3s:.4g} m³/s)",
+                entity=entity,
+                field=f"{where}.fpha_config",
+                hint="a narrower fitting window fits better",
+            )
+        return found
+
+    def check_leftovers(self) -> None:
+        """Note what only a computed function would use, and geometries that nothing uses."""
+        hydros = self.case.hydros.hydros if self.case.hydros else []
+        evaporating = {hydro.id for hydro in hydros if hydro.evaporation is not None}
+        idle = (set(self.geometry) & {hydro.id for hydro in hydros}) - evaporating - self.users
+        if idle:
+            self.findings.warn(
+                files.GEOMETRY,
+                f"geometries of hydros {list_ids(idle)} are not used: nothing evaporates there, and no"
+                " production function is computed",
+                field="hydro_id",
+            )
+        idle = (set(self.tailraces) & set(self.hydros)) - self.users
+        if idle:
+            self.findings.warn(
+                files.TAILRACES,
+                f"curves of hydros {list_ids(idle)} are not used: no production function of theirs is"
+                " computed",
+                field="hydro_id",
+            )
+        for field in HEAD_FIELDS:
+            idle = {
+                hydro.id
+                for hydro in hydros
+                if getattr(hydro, field) is not None and hydro.id not in self.users
+            }
+            if idle:
+                self.findings.warn(
+                    files.HYDROS,
+                    f"has no effect on hydros {list_ids(idle)}: no production function of theirs is computed",
+                    field=field,
+                    hint="leave it out",
+                )
+
+
+def _read_specific(table: Table | None) -> dict[tuple[int, int], float]:
+    """MW per m³/s and m by hydro and stage id; :data:`NULL_ID` stands for every stage."""
+    if table is None:
+        return {}
+    values = table.floats["specific_productivity_mw_per_m3s_per_m"].tolist()
+    keys = zip(table.ints["hydro_id"].tolist(), table.ints["stage_id"].tolist(), strict=True)
+    return {key: value for key, value in zip(keys, values, strict=True) if not math.isnan(value)}

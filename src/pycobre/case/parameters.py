@@ -1,0 +1,143 @@
+"""Parameters of generic constraints: one number for every stage and block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pycobre.case import files
+from pycobre.case.files import CaseFiles
+from pycobre.case.findings import Findings, list_ids
+from pycobre.case.generic import Computed, ParameterRecord
+from pycobre.case.plants import read_energy
+from pycobre.case.statistics import study_stages
+from pycobre.case.tables import NULL_ID
+from pycobre.system import ConstantProductivity, ProductionModel
+
+Parameter = Callable[[int, int], float]
+"""Value by stage id and block id."""
+
+_PAYLOAD = {
+    "constant": "value",
+    "per_stage": "values",
+    "seasonal": "values",
+    "computed": "computed_spec",
+    "per_stage_block": "block_values",
+}
+_KNOWN_TAGS = ("equivalent_productivity", "accumulated_productivity", "min_storage", "max_storage")
+
+
+def read_parameters(
+    case: CaseFiles,
+    production: Mapping[int, tuple[ProductionModel, ...]] | None,
+    used: set[str],
+    findings: Findings,
+) -> dict[str, Parameter]:
+    """Parameters by name, those among *used* checked in full."""
+    records = case.parameters.scalar_parameters if case.parameters else []
+    result: dict[str, Parameter] = {}
+    names, ids = [record.name for record in records], [record.id for record in records]
+    for record in records:
+        entity = f"parameter {record.id} ({record.name})"
+
+        def note(kind: str, message: str, field: str, entity: str = entity) -> None:
+            findings.add(kind, files.PARAMETERS, message, entity=entity, field=field)
+
+        if names.count(record.name) > 1 or ids.count(record.id) > 1:
+            note("reference", "shares its id or its name with another one", "name")
+        wanted = _PAYLOAD[record.kind]
+        for field in sorted(set(_PAYLOAD.values())):
+            if (getattr(record, field) is not None) != (field == wanted):
+                what = "is required for" if field == wanted else "does not belong to"
+                note("schema", f'{what} kind "{record.kind}"', field)
+        if record.name in used and getattr(record, wanted) is not None:
+            parameter = _parameter(case, record, production, note)
+            if parameter is not None:
+                result[record.name] = parameter
+    return result
+
+
+def _parameter(
+    case: CaseFiles,
+    record: ParameterRecord,
+    production: Mapping[int, tuple[ProductionModel, ...]] | None,
+    note: Callable[[str, str, str], None],
+) -> Parameter | None:
+    stages = study_stages(case)
+    if record.computed_spec is not None:
+        return _computed(case, record.computed_spec, production, note)
+    if record.value is not None:
+        constant = record.value
+        return lambda stage, block: constant
+    field = _PAYLOAD[record.kind]
+    rows = record.values if record.values is not None else record.block_values or []
+    keys = [tuple(int(key) for key in row[:-1]) for row in rows]
+    values = {key: float(row[-1]) for key, row in zip(keys, rows, strict=True)}
+    if len(values) < len(rows):
+        note("dimension", "a key is given more than once", field)
+        return None
+    needed: set[tuple[int, ...]]
+    if record.kind == "per_stage":
+        needed = {(stage.id,) for stage in stages}
+    elif record.kind == "seasonal":
+        if any(stage.season_id is None for stage in stages):
+            note("dimension", "needs a season_id in every stage", field)
+            return None
+        needed = {(stage.season_id,) for stage in stages if stage.season_id is not None}
+    else:
+        needed = {(stage.id, block.id) for stage in stages for block in stage.blocks}
+    missing = needed - set(values)
+    if missing:
+        note("dimension", f"has no value for {list_ids(key[0] for key in missing)}", field)
+        return None
+    if record.kind == "per_stage":
+        return lambda stage, block: values[(stage,)]
+    if record.kind == "per_stage_block":
+        return lambda stage, block: values[stage, block]
+    season = {stage.id: stage.season_id for stage in stages}
+    return lambda stage, block: values[(int(season[stage] or 0),)]
+
+
+def _computed(
+    case: CaseFiles,
+    spec: Computed,
+    production: Mapping[int, tuple[ProductionModel, ...]] | None,
+    note: Callable[[str, str, str], None],
+) -> Parameter | None:
+    hydros = {hydro.id: hydro for hydro in case.hydros.hydros} if case.hydros else {}
+    if spec.hydro_id not in hydros:
+        note("reference", f"hydro {spec.hydro_id} does not exist", "computed_spec.hydro_id")
+        return None
+    if spec.tag not in _KNOWN_TAGS:
+        note("unsupported", f"{spec.tag} needs heads, which are not modelled for now", "computed_spec.tag")
+        return None
+    reservoir = hydros[spec.hydro_id].reservoir
+    if spec.tag in ("min_storage", "max_storage"):
+        volume = reservoir.min_storage_hm3 if spec.tag == "min_storage" else reservoir.max_storage_hm3
+        return lambda stage, block: volume
+    below: int | None = spec.hydro_id
+    plants: list[int] = []
+    while below in hydros and below not in plants:
+        plants.append(below)
+        below = hydros[below].downstream_id if spec.tag == "accumulated_productivity" else None
+    if production is None:
+        return None
+    by_stage: dict[int, float] = {}
+    energy = read_energy(case.energy)
+    for t, stage in enumerate(study_stages(case)):
+        values = []
+        for plant in plants:
+            model = production[plant][t]
+            if isinstance(model, ConstantProductivity):
+                values.append(model.mw_per_m3s)
+            else:
+                values.append(energy.get((plant, stage.id), energy.get((plant, NULL_ID), float("nan"))))
+        by_stage[stage.id] = sum(values)
+    unknown = [stage for stage, value in by_stage.items() if value != value]
+    if unknown:
+        note(
+            "dimension",
+            f"a plant on its way has no productivity in stages {list_ids(unknown)} ({files.ENERGY})",
+            "computed_spec",
+        )
+        return None
+    return lambda stage, block: by_stage[stage]
