@@ -47,9 +47,14 @@ SETTINGS: Mapping[str, Refusal] = {
         "the gap rule needs an exact upper bound, which is not computed for now",
         "use bound_stalling or time_limit",
     ),
-    "training.cut_selection": Refusal("cuts can't be selected by configuration for now", "leave it out"),
-    "training.parallelism.backward_scheduler": Refusal(
-        "work is dealt by scenario", 'use "by_scenario" or leave it out', ("by_scenario",)
+    "training.cut_selection.selection.candidate_recency": Refusal(
+        "old cuts are never left out, because bound and policy would suffer", "leave it out"
+    ),
+    "training.cut_selection.selection.max_added_per_round": Refusal(
+        "cuts that are violated join one by one", "leave it out", (10,)
+    ),
+    "training.cut_selection.selection.violation_tolerance": Refusal(
+        "cuts join where they are violated by more than rounding", "leave it out", (1e-10,)
     ),
     "training.solver": _SOLVER,
     "training.scenario_source.ncs": _NO_REPLAY,
@@ -82,6 +87,15 @@ HONOURED_SETTINGS = frozenset(
         "training.selection.forward_passes",
         "training.stopping_rules",
         "training.stopping_mode",
+        "training.cut_selection.max_active_per_stage",
+        "training.cut_selection.row_activity_tolerance",
+        "training.cut_selection.selection.check_frequency",
+        "training.cut_selection.selection.domination_tolerance",
+        "training.cut_selection.selection.method",
+        "training.cut_selection.selection.seed_window",
+        "training.cut_selection.selection.start_iteration",
+        "training.cut_selection.selection.tie_tolerance",
+        "training.parallelism",
         "training.tree_seed",
         "training.scenario_source.seed",
         "training.scenario_source.openings.source",

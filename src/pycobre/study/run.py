@@ -19,6 +19,7 @@ from pycobre.sddp import (
     Node,
     Policy,
     PolicyGraph,
+    RowSelection,
     SimulationSummary,
     Stopping,
     TimeLimit,
@@ -70,7 +71,13 @@ class Run:
         comm, settings, options = self.comm, self.settings, self.options
         threads = settings.threads or _default_threads(comm)
         graph = self._graph()
-        policy = self.policy = Policy(graph, comm, options.forward_passes)
+        policy = self.policy = Policy(
+            graph,
+            comm,
+            options.forward_passes,
+            RowSelection(**vars(options.rows)),
+            self._openings_a_part(),
+        )
         solvers = self._solvers(graph, threads)
         yield self._started(threads, graph)
 
@@ -131,6 +138,12 @@ class Run:
         ]
         factors = [stage.discount_factor for stage in self.system.stages[:-1]]
         return PolicyGraph.line(nodes, StateLayout.of(self.recursion).initial(self.system), factors)
+
+    def _openings_a_part(self) -> list[int] | None:
+        most = self.options.openings_a_part
+        if most is None:
+            return None
+        return [-(-stage.num_openings // 2) if most == "half" else most for stage in self.system.stages]
 
     def _openings(self) -> list[FloatArray]:
         """Openings of every stage, drawn on rank 0, one copy a machine.
