@@ -130,11 +130,25 @@ def test_validate_lists_every_problem_by_file(pycobre_run, last_record, toy, tmp
     assert pycobre_run("validate", toy).returncode == 0
 
 
+def test_check_tells_of_results_that_were_changed_or_are_none(pycobre_run, toy, tmp_path):
+    out = tmp_path / "out"
+    assert pycobre_run("run", toy, "--out", out).returncode == 0
+    table = out / "simulation" / "buses.parquet"
+    table.write_bytes(table.read_bytes()[:-1])
+    for results, words in ((out, "buses.parquet was changed"), (tmp_path, "no results")):
+        ran = pycobre_run("check", results)
+        assert ran.returncode == 7
+        assert words in ran.stderr
+
+
 def test_init_writes_a_case_that_runs(pycobre_run, tmp_path):
     case = tmp_path / "mine"
     assert pycobre_run("init", case).returncode == 0
     assert pycobre_run("run", case).returncode == 0
     assert Results.open(case / "output").status == "complete"
+    checked = pycobre_run("check", case / "output")
+    assert checked.returncode == 0, checked.stderr
+    assert "water" in checked.stdout
     again = pycobre_run("init", case)
     assert again.returncode == 2
     assert "not empty" in again.stderr
