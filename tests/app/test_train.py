@@ -81,6 +81,7 @@ def test_the_error_of_a_worker_is_the_cause_of_ours(infeasible, tmp_path, capfd,
     assert isinstance(cause, StageProblemError)
     assert error.exit_code == 4
     assert (cause.stage, cause.iteration, cause.status) == (0, 1, "infeasible")
+    assert cause.rank == error.rank
     assert cause.conflict
     shown = "".join(traceback.format_exception(error))
     assert f"Traceback on rank {error.rank}" in shown

@@ -17,7 +17,7 @@ from pycobre.lp import Expectation, StageSolver, StageUnsolved
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
-from pycobre.sddp.work import block_of, block_sizes, gather, parts_of
+from pycobre.sddp.work import block_of, block_sizes, gather, parts_of, rank_in_group
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -138,6 +138,7 @@ class Backward:
                 iteration=self.iteration,
                 scenario=int(numbers[which[what.unit]]),
                 opening=what.opening,
+                rank=rank_in_group(comm),
                 dump_directory=self.dump_directory,
             ) from None
         record["value"], record["slope"], record["basis"] = own.value, own.slope, own.basis

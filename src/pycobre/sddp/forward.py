@@ -97,6 +97,7 @@ def walk(
     draw: Draw,
     *,
     keep: bool = False,
+    rank: int | None = None,
     dump_directory: str | None = None,
 ) -> Walk:
     """Walk *scenarios* through the graph.
@@ -105,6 +106,8 @@ def walk(
     ----------
     keep
         Also keep each step's full solution.
+    rank
+        Whom an error names as the one that walked; ``None`` where there is one alone.
     dump_directory
         Where a problem that can't be solved is written.
 
@@ -113,7 +116,7 @@ def walk(
     StageProblemError
         A stage problem has no optimum.
     """
-    return _Walkers(policy, solvers, scenarios, draw, keep, dump_directory).walk()
+    return _Walkers(policy, solvers, scenarios, draw, keep, rank, dump_directory).walk()
 
 
 class _Walkers:
@@ -126,10 +129,12 @@ class _Walkers:
         scenarios: range,
         draw: Draw,
         keep: bool,
+        rank: int | None,
         dump_directory: str | None,
     ) -> None:
         self.policy, self.graph, self.solvers = policy, policy.graph, solvers
-        self.scenarios, self.draw, self.keep, self.dump_directory = scenarios, draw, keep, dump_directory
+        self.scenarios, self.draw, self.keep = scenarios, draw, keep
+        self.rank, self.dump_directory = rank, dump_directory
         count = len(scenarios)
         self.place = np.full(count, ROOT)
         self.worth = np.ones(count)
@@ -193,6 +198,7 @@ class _Walkers:
                 iteration=self.draw.iteration,
                 scenario=self.scenarios[int(members[unit])],
                 opening=int(openings[unit]),
+                rank=self.rank,
                 dump_directory=self.dump_directory,
             ) from None
         return Step(node, members, openings, state, noise, dispatch)
