@@ -1,7 +1,8 @@
-"""``pycobre.train`` from scripts without a guard, from ``python -c`` and from threads, as notebooks do."""
+"""``pycobre.train`` from scripts without a guard, from ``python -c``, from notebooks and from threads."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -100,7 +101,7 @@ print("bound", result.lower_bound)
     [("script", "shm"), ("command", "tcp"), ("interpreter", "shm"), ("interpreter", "tcp")],
 )
 def test_works_from_a_script_without_guard_a_command_and_a_live_interpreter(tmp_path, how, backend):
-    """An interpreter that reads cells has no file for its main module, as in a notebook."""
+    """An interpreter that is typed into has no file for its main module."""
     text = SCRIPT.replace("BACKEND", repr(backend))
     script = tmp_path / "plan.py"
     script.write_text(text)
@@ -124,7 +125,27 @@ def check(command, typed=""):
     assert ran.stdout.count("bound") == 1  # the script ran once, not once a worker
 
 
-def test_works_in_a_thread_as_in_a_notebook_kernel():
+def test_works_in_a_cell_of_a_notebook(tmp_path):
+    cell = {"cell_type": "code", "id": "plan", "metadata": {}, "outputs": [], "execution_count": None}
+    cell["source"] = SCRIPT.replace("BACKEND", "'shm'")
+    notebook = tmp_path / "plan.ipynb"
+    notebook.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    places = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+    ran = subprocess.run(
+        [sys.executable, "-c", "from nbclient.cli import main; main()", "--inplace", str(notebook)],
+        env={**os.environ, **dict.fromkeys(places, str(tmp_path / "jupyter"))},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    [output] = json.loads(notebook.read_text())["cells"][0]["outputs"]
+    word, bound = "".join(output["text"]).split()
+    assert (word, float(bound)) == ("bound", pytest.approx(VALUE, abs=1e-4))
+
+
+def test_works_in_a_thread():
     found = []
     thread = threading.Thread(target=lambda: found.append(pycobre.train(TOY, num_workers=2)))
     thread.start()
