@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import pycobre
+from pycobre.comm import usable_cpus
 from pycobre.errors import BackendError, CaseError, StageProblemError, WorkerError
 from pycobre.sddp import IterationFinished
 from pycobre.study import RunFinished, StudyStarted
@@ -42,6 +43,7 @@ def test_events_and_records_of_all_workers_come_to_the_caller(backend):
         own = [event for event in events if event.rank == rank]
         assert isinstance(own[0], StudyStarted)
         assert (own[0].ranks, own[0].backend) == (2, backend)
+        assert own[0].threads == max(1, usable_cpus() // 2)
         assert isinstance(own[-1], RunFinished)
         numbers = [event.iteration for event in own if isinstance(event, IterationFinished)]
         assert numbers == list(range(1, result.iterations + 1))
