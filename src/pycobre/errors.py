@@ -95,7 +95,7 @@ class StageProblemError(PycobreError, RuntimeError):
     Attributes
     ----------
     stage, iteration, scenario, opening, rank
-        Where it happened; ``None`` where it does not apply.
+        Where it happened; ``None`` where it does not apply, as the rank does to a run of one.
     status
         The solver's last word, such as ``infeasible``.
     conflict

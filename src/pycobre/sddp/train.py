@@ -19,7 +19,7 @@ from pycobre.sddp.forward import Draw, walk
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.source import NoiseSource
 from pycobre.sddp.stopping import Stopping
-from pycobre.sddp.work import block_of, block_sizes, gather
+from pycobre.sddp.work import block_of, block_sizes, gather, rank_in_group
 from pycobre.stochastic import Purpose
 
 FloatArray = NDArray[np.float64]
@@ -80,7 +80,12 @@ def train(
             policy,
             solvers,
             mine,
+<<<<<<< HEAD
             Draw(settings.seed, Purpose.FORWARD, iteration, settings.source),
+=======
+            Draw(settings.seed, Purpose.FORWARD, iteration),
+            rank=rank_in_group(comm),
+>>>>>>> home2
             dump_directory=settings.dump_directory,
         )
         paths = gather(comm, forward.node, blocks)

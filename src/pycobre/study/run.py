@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.case import Case, Schemes, StudyOptions
-from pycobre.comm import Backend, usable_cpus
+from pycobre.comm import Backend, ranks_here, usable_cpus
 from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_scale_of
 from pycobre.results import ResultsWriter
 from pycobre.sddp import (
@@ -285,5 +285,4 @@ def _stopping(options: StudyOptions) -> Stopping:
 
 def _default_threads(comm: Backend) -> int:
     """Usable cores shared among the ranks of this machine, at least one."""
-    with comm.split_local() as here:
-        return max(1, usable_cpus() // here.size)
+    return max(1, usable_cpus() // ranks_here(comm))

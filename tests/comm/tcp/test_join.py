@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
 import socket
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -423,37 +421,6 @@ def test_a_good_join_logs_nothing(party, caplog):
 
 
 # ---- TLS
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    """Makes certificates of one authority, or of another."""
-    if shutil.which("openssl") is None:
-        pytest.skip("the openssl command makes the certificates; install it")
-    place = tmp_path_factory.mktemp("tls")
-
-    def run(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=place, check=True, capture_output=True, timeout=30)
-
-    def make(name: str) -> TlsFiles:
-        new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1")
-        run(
-            "req",
-            "-x509",
-            *new,
-            "-keyout",
-            f"{name}-ca.key",
-            "-out",
-            f"{name}-ca.pem",
-            "-subj",
-            f"/CN={name}",
-        )
-        run("req", *new[:-2], "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", "/CN=rank")
-        signed = ("-CA", f"{name}-ca.pem", "-CAkey", f"{name}-ca.key", "-CAcreateserial", "-days", "1")
-        run("x509", "-req", "-in", f"{name}.csr", *signed, "-out", f"{name}.pem")
-        return TlsFiles(place / f"{name}.pem", place / f"{name}.key", place / f"{name}-ca.pem")
-
-    return {name: make(name) for name in ("ours", "theirs")}
 
 
 @pytest.mark.parametrize("unix_sockets", [True, False])
