@@ -17,11 +17,7 @@ from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, Stage
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
-<<<<<<< HEAD
-from pycobre.sddp.work import block_of, block_sizes, gather
-=======
-from pycobre.sddp.work import block_of, block_sizes, gather, parts_of, rank_in_group
->>>>>>> home2
+from pycobre.sddp.work import block_of, block_sizes, gather, rank_in_group
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -183,12 +179,8 @@ class Backward:
                 stage=node,
                 iteration=self.iteration,
                 scenario=int(numbers[which[what.unit]]),
-<<<<<<< HEAD
                 opening=parts[units[what.unit][0]].start + what.opening - int(first[what.unit]),
-=======
-                opening=what.opening,
-                rank=rank_in_group(comm),
->>>>>>> home2
+                rank=rank_in_group(self.comm),
                 dump_directory=self.dump_directory,
             ) from None
         # A rank's last units may all be short: its arrays are then narrower than the record.

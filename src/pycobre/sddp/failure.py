@@ -35,11 +35,14 @@ def stage_problem_error(
     explanation = solver.explain(state, noise, dump)
     return StageProblemError(
         stage=stage,
+        name=solver.template.name,
         status=status,
         iteration=iteration,
         scenario=scenario,
         opening=opening,
         rank=rank,
         conflict=explanation.conflict,
+        reason=explanation.words,
+        states=explanation.states,
         dump=dump if dump and not explanation.trouble else None,
     )

@@ -80,12 +80,8 @@ def train(
             policy,
             solvers,
             mine,
-<<<<<<< HEAD
             Draw(settings.seed, Purpose.FORWARD, iteration, settings.source),
-=======
-            Draw(settings.seed, Purpose.FORWARD, iteration),
             rank=rank_in_group(comm),
->>>>>>> home2
             dump_directory=settings.dump_directory,
         )
         paths = gather(comm, forward.node, blocks)

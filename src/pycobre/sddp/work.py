@@ -29,16 +29,12 @@ def block_sizes(count: int, size: int) -> list[int]:
     return [len(block_of(count, rank, size)) for rank in range(size)]
 
 
-<<<<<<< HEAD
-def parts_of(openings: int, most: int = OPENINGS_A_PART) -> list[range]:
-=======
 def rank_in_group(comm: Communicator) -> int | None:
     """The rank that errors name, ``None`` where there is one alone."""
     return comm.rank if comm.size > 1 else None
 
 
-def parts_of(openings: int) -> list[range]:
->>>>>>> home2
+def parts_of(openings: int, most: int = OPENINGS_A_PART) -> list[range]:
     """The parts that a node's openings are solved in, each a unit of work at a trial point.
 
     Parts have at most *most* openings. A function of numbers that are the same everywhere, so that no result
