@@ -28,11 +28,6 @@ _SOLVER = Refusal(
     "the LP solver's options can't be set; pycobre chooses them by the size of the problem",
     "leave it out",
 )
-_NO_REPLAY = Refusal(
-    "the availability of sources can't be replayed for now",
-    'use "in_sample" or "out_of_sample"',
-    ("in_sample", "out_of_sample"),
-)
 _ENUMERATED = Refusal("paths can't be enumerated for now", 'use "sampled"', ("sampled",))
 _EXPORTS = Refusal("this export is not written for now", "set it to false", (False,))
 _CHECKPOINTS = Refusal("no checkpoints are written during the training for now", "leave it out", (False,))
@@ -57,9 +52,7 @@ SETTINGS: Mapping[str, Refusal] = {
         "cuts join where they are violated by more than rounding", "leave it out", (1e-10,)
     ),
     "training.solver": _SOLVER,
-    "training.scenario_source.ncs": _NO_REPLAY,
     "simulation.selection.method": _ENUMERATED,
-    "simulation.scenario_source.ncs": _NO_REPLAY,
     "simulation.solver": _SOLVER,
     "simulation.io_channel_capacity": Refusal(
         "results are written without such a channel", "leave it out", (64,)
@@ -104,9 +97,11 @@ HONOURED_SETTINGS = frozenset(
         "simulation.scenario_source.seed",
         "simulation.scenario_source.inflow",
         "simulation.scenario_source.load",
+        "simulation.scenario_source.ncs",
         "simulation.scenario_source.historical_years",
         "training.scenario_source.inflow",
         "training.scenario_source.load",
+        "training.scenario_source.ncs",
         "training.scenario_source.historical_years",
         "simulation.scenario_source.openings.source",
         "modeling.cost_scale_factor",
@@ -139,7 +134,6 @@ FILES: Mapping[str, Refusal] = {
     file: Refusal(reason, "remove the file, or take out what it lists")
     for file, reason in {
         "post_study_stages.json": "deliveries after the study are not modelled for now",
-        "scenarios/external_ncs_scenarios.parquet": "external scenarios can't be read for now",
         "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"
         " for now",
     }.items()
