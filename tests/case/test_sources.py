@@ -128,5 +128,5 @@ def test_availability_beyond_a_certain_source_is_refused_when_it_is_replayed(
     }  # fmt: skip
     case, problems = reload()
     assert case is not None, problems
-    with pytest.raises(CaseError, match="source 8 is certain in stage 1, at 0[.]25"):
+    with pytest.raises(CaseError, match=r"source 8 is certain in stage 1, at 0\.25"):
         pycobre.train(case.path, output=tmp_path / "out")
