@@ -198,7 +198,8 @@ class Circle:
             return f"rank 0 has not gathered all {self._config.size} ranks within {limit}"
         ranks_word = "rank" if len(numbers) == 1 else "ranks"
         refused = f"; turned away {self.door.refused}" if self.door.refused else ""
-        return f"{ranks_word} {shown} of {self._config.size} did not come within {limit}{refused}{self._where_it_listens()}"
+        told = f"{ranks_word} {shown} of {self._config.size} did not come within {limit}"
+        return told + refused + self._where_it_listens()
 
     def _where_it_listens(self) -> str:
         """What to do where rank 0 listens and ranks of other machines can't come, or an empty text."""
