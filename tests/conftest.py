@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,23 @@ from pycobre.comm import LocalCommunicator
 from pycobre.lp import HighsSolver, cost_scale_of
 from pycobre.sddp import IterationLimit, Policy, PolicyGraph, Stopping, TrainingSettings, train
 
+HERE = Path(__file__).parent
 Train = Callable[..., tuple[Policy, list[HighsSolver]]]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: somebody always waits for a process or a time-out."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_start(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ranks that only talk start without the threads of a BLAS, which are a third of their start."""
+    with pytest.MonkeyPatch.context() as environment:
+        if request.path.relative_to(HERE).parts[0] in ("comm", "faults"):
+            environment.setenv("OPENBLAS_NUM_THREADS", "1")
+        yield
 
 
 @pytest.fixture

