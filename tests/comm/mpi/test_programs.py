@@ -10,7 +10,7 @@ import pytest
 from comm.programs.campaign import PROGRAMS, SEED, first_mistake
 
 if TYPE_CHECKING:
-    from comm.mpi.conftest import Installation
+    from comm.mpi.installation import Installation
 
 TESTS = Path(__file__).parents[2]
 
