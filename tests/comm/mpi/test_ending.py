@@ -69,6 +69,7 @@ def test_an_orderly_end_waits_for_the_others_and_says_nothing(run_ranks):
     ],
 )
 def test_a_rank_that_does_not_come_in_time_is_named_by_all_others(run_ranks, halt, reason):
+    # One write a line: a launcher mixes what comes in pieces.
     job = run_ranks(
         3,
         "import os, signal, sys, time\n"
@@ -79,7 +80,7 @@ def test_a_rank_that_does_not_come_in_time_is_named_by_all_others(run_ranks, hal
         "try:\n"
         "    comm.barrier()\n"
         "except CollectiveFailed as error:\n"
-        "    sys.stdout.write(f'{error}; {error.ranks}\\n')  # at once: a launcher mixes what comes in pieces\n"
+        "    sys.stdout.write(f'{error}; {error.ranks}\\n')\n"
         "    sys.stdout.flush()\n"
         "    time.sleep(0.2)\n",
         limit_secs=15,
