@@ -16,7 +16,7 @@ from comm.programs.campaign import PROGRAMS, lead
 from comm.programs.group import LIMIT_SECS, Group
 
 if TYPE_CHECKING:
-    from comm.mpi.conftest import Installation
+    from comm.mpi.installation import Installation
 
 TESTS = Path(__file__).parents[2]
 
