@@ -5,7 +5,6 @@ module         holds
 =============  ====================================================================================
 library        mpi4py itself, and what to do where it can't be had
 joining        the first meeting of a job's ranks, which has a limit
-call           what a rank calls, in one line of bytes; what to say when ranks differ
 waiting        the loop that completes a request: busy for a moment, then asleep for longer and longer
 meeting        every collective's first exchange: all calls and small payloads to all ranks
 small          a small reduction, ready to be repeated
