@@ -84,8 +84,24 @@ def test_a_rank_that_does_not_come_in_time_is_named_by_all_others(run_ranks, hal
         "    sys.stdout.flush()\n"
         "    time.sleep(0.2)\n",
         limit_secs=15,
-        COBRE_MPI_TIMEOUT_SECS="0.5",
+        COBRE_MPI_TIMEOUT_SECS="1",
     )
     told = [line for line in job.stdout.splitlines() if reason in line and line.endswith("(1,)")]
     assert len(told) == 2, job.stdout + job.stderr
     assert job.returncode == 5
+
+
+def test_a_rank_that_never_joins_ends_the_job_within_the_limit(run_ranks):
+    job = run_ranks(
+        2,
+        "import time\n"
+        "from mpi4py import MPI\n"
+        "MPI.Init_thread(MPI.THREAD_MULTIPLE)\n"
+        "if MPI.COMM_WORLD.rank == 1: time.sleep(20)\n"
+        "comm = MpiCommunicator()\n",
+        limit_secs=15,
+        COBRE_MPI_TIMEOUT_SECS="1",
+    )
+    assert job.returncode == 5, job.stderr
+    assert "not all 2 ranks of the job made a communicator within 1 s" in job.stderr
+    assert "rank 0 ends the MPI job: ended by InitializationFailed\n" in job.stderr
