@@ -50,7 +50,6 @@ number  report                                             tested in
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
