@@ -8,10 +8,11 @@
 namespace shm {
 
 constexpr uint64_t kMagic = 0x31676572626f6370;  // "pcobreg1" as it lies in memory
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr int kMaxRanks = 256;
 constexpr size_t kInline = 40;        // bytes that travel in the same cache line as the flag
 constexpr size_t kEager = 128 << 10;  // bytes that travel in one piece
+constexpr size_t kDirect = 64 << 10;  // from here on ranks read each other's memory where they may
 constexpr size_t kPiece = 256 << 10;  // larger messages go in pieces of at most this size
 constexpr uint32_t kDepth = 4;        // pieces in flight; must exceed the depth of the longest pipeline (3)
 constexpr int kShownCounts = 7;       // counts that a mismatch report can show of each rank
@@ -66,7 +67,8 @@ struct alignas(128) RankBlock {
     Flag consumed;  // pieces that it has taken from everyone else
     alignas(128) Word presence;
     std::atomic<int32_t> pid;  // whoever writes it first has this rank
-    uint64_t born;  // start time of the process in clock ticks since boot: tells a reused pid
+    uint64_t born;       // start time of the process in clock ticks since boot: tells a reused pid
+    uint64_t mapped_at;  // where this rank has the header: a first thing to read in its memory
     alignas(
         128) Finding findings[2];  // of the collective in progress; of abort(), which another thread may call
 };
@@ -78,6 +80,7 @@ struct Header {
     uint64_t bytes;
     uint64_t job;
     uint32_t crowded;  // more ranks than usable processors: decided once, so that all ranks wait alike
+    std::atomic<uint32_t> indirect;  // some rank can't read another's memory; final once all have joined
     alignas(128) std::atomic<uint32_t> ready;
     alignas(128) std::atomic<uint32_t> verdict;  // 0, or 1 + 2 * rank + finding: the first one stays
     alignas(128) RankBlock ranks[1];

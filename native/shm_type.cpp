@@ -189,7 +189,8 @@ int init(PyObject *self, PyObject *args, PyObject *) {
     int descriptor, rank, size;
     unsigned long long job;
     double timeout, join_seconds;
-    if (!PyArg_ParseTuple(args, "iiiKdd", &descriptor, &rank, &size, &job, &timeout, &join_seconds))
+    int direct;
+    if (!PyArg_ParseTuple(args, "iiiKddp", &descriptor, &rank, &size, &job, &timeout, &join_seconds, &direct))
         return -1;
     if (group.header || size < 1 || size > kMaxRanks || rank < 0 || rank >= size) {
         PyErr_Format(PyExc_ValueError, "a group has 1 to %d ranks and is joined once", kMaxRanks);
@@ -198,7 +199,7 @@ int init(PyObject *self, PyObject *args, PyObject *) {
     group.rank = rank;
     group.size = size;
     group.timeout_ns = timeout > 0 ? static_cast<uint64_t>(timeout * 1e9) : 0;
-    return join(group, descriptor, job, join_seconds) ? 0 : -1;
+    return join(group, descriptor, job, join_seconds, direct != 0) ? 0 : -1;
 }
 
 void dealloc(PyObject *self) {

@@ -147,6 +147,7 @@ bool Turn::meet(const Call &call) {
     publish(mine.posted, turn);
     const size_t offset = slot_offset(turn);
     if (!wait_all(offset, turn)) return false;
+    if (turn == 1) group.readable = group.header->indirect.load(std::memory_order_relaxed) == 0;
     uint64_t ours;
     std::memcpy(&ours, &call, sizeof ours);
     bool same = true;
