@@ -23,7 +23,7 @@ struct Group {
     bool abort_found = false;
     uint64_t timeout_ns = 0;  // limit of one collective; 0 is none
     uint64_t yield_ns = 0;    // how long the next wait yields before it sleeps: adapts to what pays
-    unsigned holds = 0;       // long waits yet to come that keep the GIL, since getting it back took long
+    bool convoy = false;      // getting the GIL back took long: another Python thread is busy
     unsigned forks = 0;       // forks before this group was joined: a child must not act as this rank
     int pidfds[kMaxRanks];
 
@@ -137,6 +137,7 @@ class Turn {
   private:
     bool wait_longer(int rank, Word &word, size_t offset, uint32_t target);
     void take_gil_back();
+    void lend_gil();
     bool beside(int rank, size_t offset, uint32_t target) const;
     bool look_around(int rank, size_t offset, uint32_t target);
 
