@@ -130,7 +130,9 @@ class Run:
             )
         ]
         factors = [stage.discount_factor for stage in self.system.stages[:-1]]
-        return PolicyGraph.line(nodes, StateLayout.of(self.recursion).initial(self.system), factors)
+        return PolicyGraph.line(
+            nodes, StateLayout.of(self.recursion, self.system).initial(self.system), factors
+        )
 
     def _openings(self) -> list[FloatArray]:
         """Openings of every stage, drawn on rank 0, one copy a machine.
