@@ -25,7 +25,7 @@ class Layout:
     storage : (H,)
         Final storage, hm³.
     storage_below : (H,)
-        What is missing to the minimum, hm³.
+        What is missing to the minimum, hm³; at the worst end of a block, if blocks are chronological.
     block_storage : (H, K)
         Storage at the end of the block, hm³. Where blocks are parallel, this part and the four next to it,
         and the water rows, have in every block what holds for the stage as a whole.

@@ -44,9 +44,13 @@ def add_reservoirs(draft: Draft) -> None:
         if hydro.storage_min_hm3 > 0.0:
             below = draft.slack(f"storage_below_hm3{label}", hydro.penalties.storage_below_cost_per_hm3)
             at["storage_below"][h] = below
-            row = lp.row(f"storage_min_hm3{label}", hydro.storage_min_hm3, math.inf)
-            lp.add(row, final, 1.0)
-            lp.add(row, below, 1.0)
+            # One price for the worst moment, however many blocks there are; a filling target is of the last.
+            ends = draft.spans[-1:] if draft.stage.id in hydro.filling_targets_hm3 else draft.spans
+            for span in ends:
+                name = f"storage_min_hm3{draft.span_label(h, span)}"
+                row = lp.row(name, hydro.storage_min_hm3, math.inf)
+                lp.add(row, int(at["block_storage"][h, span[0]]), 1.0)
+                lp.add(row, below, 1.0)
         for span in draft.spans:
             _add_slacks(draft, h, span)
 
