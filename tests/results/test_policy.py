@@ -82,7 +82,7 @@ def test_a_policy_that_was_read_costs_the_same_in_simulation(study, save):
 def test_a_policy_without_iterations_is_a_policy(study, save):
     stored = read_policy(save(policy=study.fresh_policy()))
     assert stored.lower_bound == -np.inf
-    assert stored.evaluate(0, np.zeros(4)) == -np.inf
+    assert stored.evaluate(0, np.zeros(6)) == -np.inf
     fresh = study.fresh_policy()
     stored.load_into(fresh)
     assert fresh.pool.count() == 0

@@ -1,4 +1,4 @@
-"""The command line: ``pycobre run | validate | init | launch | version``. Flags say how, a case what."""
+"""The command line, ``pycobre --help``: flags say how, a case what."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from pycobre.case import check_case
 from pycobre.comm import available_backends, create_communicator, launch
 from pycobre.errors import CaseError, CollectiveFailed, PycobreError, ResultsError, WorkerError
 from pycobre.lp import solver_version
+from pycobre.results import Results
 from pycobre.study import StudyEvent
 
 app = typer.Typer(
@@ -137,6 +138,31 @@ def validate(
         f" {len(system.thermals)} thermals, {len(system.buses)} buses, {len(system.lines)} lines",
         style="bold green",
     )
+
+
+@app.command()
+def check(
+    results: Annotated[Path, typer.Argument(help="Results directory of a run.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Check RESULTS: files are as they were written, and power, water, storage and costs add up."""
+    try:
+        opened = Results.open(results)
+        opened.verify()
+        balances = opened.check()
+    except ResultsError as error:
+        sys.stderr.write(f"pycobre: {error}\n")
+        raise typer.Exit(error.exit_code) from None
+    broken = [balance for balance in balances if not balance.holds]
+    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    for balance in balances:
+        if as_json:
+            _line(dump({"type": "balance", "holds": balance.holds, **vars(balance)}))
+        console.print(str(balance), markup=False, style=None if balance.holds else "bold red")
+    if as_json:
+        _line(dump({"type": "result", "status": "failed" if broken else "done", "broken": len(broken)}))
+    if broken:
+        raise typer.Exit(ResultsError.exit_code)
 
 
 @app.command()
