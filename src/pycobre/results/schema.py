@@ -201,7 +201,11 @@ SIMULATION: dict[str, pa.Schema] = dict(
             [
                 _number("storage_initial_hm3", "hm³", "Storage at the start of the stage."),
                 _number("storage_final_hm3", "hm³", "Storage at the end of the stage."),
-                _number("storage_below_hm3", "hm³", "What the storage lacks to its minimum; of several block ends the most."),
+                _number(
+                    "storage_below_hm3",
+                    "hm³",
+                    "What the storage lacks to its minimum; of several block ends the most.",
+                ),
                 _number("inflow_m3s", "m³/s", "Incremental natural inflow, mean of the stage."),
                 _number("bought_inflow_m3s", "m³/s", "Water bought on top of the inflow, mean of the stage."),
                 _number("evaporated_m3s", "m³/s", "Water that evaporates, mean of the stage."),
