@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ class StateLayout:
             return cls(len(orders), lags, gathered)
         return cls(len(orders), lags, gathered, system.deliveries, system.transits)
 
-    @property
+    @cached_property
     def decided(self) -> int:
         """Number of states that are columns of the stage before."""
         return self.hydros + len(self.deliveries) + sum(transit.slots for transit in self.transits)
@@ -64,7 +65,11 @@ class StateLayout:
 
     def position(self, hydro: int, lag: int) -> int:
         """Position in the state of *hydro*'s inflow *lag* periods ago."""
-        return self.decided + self.lags.index((hydro, lag))
+        return self._lag_positions[hydro, lag]
+
+    @cached_property
+    def _lag_positions(self) -> dict[tuple[int, int], int]:
+        return {lag: position for position, lag in enumerate(self.lags, start=self.decided)}
 
     def commitment(self, plan: int) -> int:
         """Position of what was decided last of the plant in position *plan* of the deliveries."""

@@ -128,11 +128,12 @@ class System:
         if not thermal.service.covers(stage):
             return None
         low = high = 0.0
+        changes = self.changes.get("thermals", {})
         for block in stage.blocks:
-            here = self.thermals_in(stage, block)[plant]
+            here = changed(thermal, changes, stage, block)
             low += here.generation_min_mw * (block.hours / stage.hours)
             high += here.generation_max_mw * (block.hours / stage.hours)
-        return LaterDelivery(low, high, self.thermals_in(stage)[plant].cost_per_mwh)
+        return LaterDelivery(low, high, changed(thermal, changes, stage).cost_per_mwh)
 
     def worth(self, t: int, m: int) -> float:
         """Hours of stage *m*, times what a cost of one in it is worth in stage *t*."""
