@@ -11,8 +11,20 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from pycobre.stochastic import sample_openings
-from pycobre.system import Ahead, Evaporation, LaterDelivery, LaterStage, PastFlow, Thermal, hm3_per_m3s
+from pycobre.lp import StateLayout
+from pycobre.stochastic import inflow_recursion, sample_openings
+from pycobre.system import (
+    Ahead,
+    Evaporation,
+    LaterDelivery,
+    LaterStage,
+    PastFlow,
+    ProductionPlane,
+    ProductionPlanes,
+    Service,
+    Thermal,
+    hm3_per_m3s,
+)
 
 HOURS = 730.0
 HM3 = hm3_per_m3s(HOURS)
@@ -82,10 +94,8 @@ def test_a_study_costs_what_cobre_says(plan, cascade, given, value):
     built = cascade(**given)
     if given.get("discount"):  # over calendar months
         days = [dt.date(2024, month, 1) for month in (1, 2, 3, 4)]
-        dated = [
-            replace(s, start_date=a, end_date=b)
-            for s, a, b in zip(built.stages, days, days[1:], strict=False)
-        ]
+        spans = zip(built.stages, pairwise(days), strict=True)
+        dated = [replace(stage, start_date=start, end_date=end) for stage, (start, end) in spans]
         built = replace(built, stages=tuple(dated))
     bound, cost, _ = plan(built)
     assert bound == pytest.approx(value, rel=1e-9)
@@ -211,6 +221,48 @@ def test_chronological_blocks_evaporate_by_their_own_mean_storage(plan, system, 
         gone = stage.turbined_m3s[0, 0, k] + stage.spilled_m3s[0, 0, k]
         moved = hm3_per_m3s(length) * (3.0 - each[k] - gone)
         assert storage[k + 1] == pytest.approx(storage[k] + moved, abs=1e-6)
+
+
+def test_planes_of_a_chronological_block_see_its_own_mean_storage(plan, system, stages, bus, hydro):
+    (month,) = stages([300.0, 430.0])
+    planes = ProductionPlanes((ProductionPlane(2.0, 0.3, 0.0, 0.0),))
+    built = system((replace(month, chronological=True),), [bus()], [OIL],
+                   [hydro(stages=1, initial=60.0, production=(planes,), generation_max_mw=90.0)],
+                   [[15.0]], [90.0], block_factor=np.array([[[1.0, 1.0]]]))  # fmt: skip
+    _, _, (stage,) = plan(built)
+    storage = [60.0, *stage.storage_hm3[0, 0]]
+    made = [2.0 + 0.3 * (a + b) / 2.0 for a, b in pairwise(storage)]
+    assert stage.generation_mw[0, 0].tolist() == pytest.approx(made)
+    assert storage == pytest.approx([60.0, 60.0 + hm3_per_m3s(300.0) * 15.0, 60.0 + HM3 * 15.0])
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_water_that_comes_to_an_absent_plant_flows_on(plan, cascade, ordered):
+    built = cascade(hours=292.0, rate=10.0, blocks=BLOCKS, ordered=ordered)
+    lower = replace(built.hydros[1], service=Service(entry_stage_id=1))
+    _, _, operation = plan(replace(built, hydros=(built.hydros[0], lower)))
+    volume = [hm3_per_m3s(length) for length in BLOCKS]
+    passed = operation[0].spilled_m3s[0, 1] @ volume
+    assert passed == pytest.approx(operation[0].arrived_hm3[0, 0] + HM3 * INFLOW[1][0])
+    assert operation[0].storage_final_hm3[0, 1] == pytest.approx(50.0)
+    for stage in operation:
+        kept = stage.in_transit_initial_hm3 + stage.released_hm3 - stage.arrived_hm3
+        assert stage.in_transit_final_hm3 == pytest.approx(kept)
+
+
+def test_states_stand_in_one_order_and_have_names(cascade):
+    built = cascade(hours=900.0, rate=6.0, ahead=Ahead(lead_stages=2, past_mw={0: 7.0, 1: 3.0}))
+    layout = StateLayout.of(inflow_recursion(built.inflow, built.stages), built)
+    assert layout.names(built) == (
+        "storage_hm3[0]",
+        "storage_hm3[1]",
+        "committed_mw[1, last]",
+        "in_transit_hm3[0, 1 ahead]",
+        "in_transit_hm3[0, 2 ahead]",
+        "committed_mw[1, 1 ahead]",
+    )
+    under_way = [6.0 * HM3, 6.0 * hm3_per_m3s(170.0)]
+    assert layout.initial(built).tolist() == pytest.approx([80.0, 50.0, 3.0, *under_way, 7.0])
 
 
 class Program:

@@ -172,21 +172,27 @@ def _check_past(
     if any(window.start_date < stages[0].start_date for window in windows):
         message = f"days before the study's first ({stages[0].start_date}) are no delivery of it"
         note("physics", message, "leave them out")
+    missing, free = [], []
     for m, stage in enumerate(stages):
         days = _covered(windows, stage.start_date, stage.end_date)
-        if who[m] is None:
-            if days < (stage.end_date - stage.start_date).days:
-                hint = "add {thermal_id, start_date, end_date, value_mw}; it may be 0 MW"
-                note("dimension", f"nothing says what was decided for all days of stage {stage.id}", hint)
-                continue
-            low, high = _limits(plant, stage, stages, changes)
-            mean = _mean(windows, stage.start_date, stage.end_date)
-            if mean is not None and not low - SAME_MW <= mean <= high + SAME_MW:
-                message = f"{mean:g} MW in stage {stage.id} lies outside its limits, {low:g} to {high:g} MW"
-                note("physics", message)
-        elif days:
-            hint = "shorten the window, or lengthen the lead"
-            note("physics", f"stage {stage.id} is decided in the study, not before it", hint)
+        if who[m] is not None:
+            free += [stage.id] if days else []
+            continue
+        mean = _mean(windows, stage.start_date, stage.end_date)
+        if mean is None or days < (stage.end_date - stage.start_date).days:
+            missing.append(stage.id)
+            continue
+        low, high = _limits(plant, stage, stages, changes)
+        if not low - SAME_MW <= mean <= high + SAME_MW:
+            message = f"{mean:g} MW in stage {stage.id} lies outside its limits, {low:g} to {high:g} MW"
+            note("physics", message)
+    if missing:
+        message = f"nothing says what was decided for all days of stages {list_ids(missing)}"
+        hint = "add {thermal_id, start_date, end_date, value_mw}; it may be 0 MW"
+        note("dimension", message, hint)
+    if free:
+        message = f"stages {list_ids(free)} are decided in the study, not before it"
+        note("physics", message, "shorten the window, or lengthen the lead")
     after = [window for window in windows if window.end_date > stages[-1].end_date and window.value_mw]
     if after:
         message = "what was decided for days after the study has no effect in it"
