@@ -17,6 +17,7 @@ from pycobre.case.entities import (
 )
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.initial import InitialFile
+from pycobre.case.later import LaterFile
 from pycobre.case.penalties import PenaltiesFile
 from pycobre.case.production import ProductionFile
 from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile, SourceFactorsFile
@@ -27,6 +28,7 @@ CONFIG = "config.json"
 STAGES = "stages.json"
 PENALTIES = "penalties.json"
 INITIAL = "initial_conditions.json"
+LATER = "post_study_stages.json"
 BUSES = "system/buses.json"
 LINES = "system/lines.json"
 THERMALS = "system/thermals.json"
@@ -89,6 +91,7 @@ class CaseFiles:
     stages: StagesFile | None = None
     penalties: PenaltiesFile | None = None
     initial: InitialFile | None = None
+    later: LaterFile | None = None
     buses: BusesFile | None = None
     lines: LinesFile | None = None
     thermals: ThermalsFile | None = None

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from pycobre.case import files, tables
+from pycobre.case.ahead import check_ahead
 from pycobre.case.build import Resolved, build_system
 from pycobre.case.calendar import check_calendar
 from pycobre.case.changes import resolve_changes
@@ -34,6 +35,7 @@ from pycobre.case.geometry import read_geometry, resolve_evaporation
 from pycobre.case.inflow import check_residuals, stage_inflow
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
+from pycobre.case.later import LaterFile
 from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.noise import resolve_correlation, resolve_openings
 from pycobre.case.options import StudyOptions, check_options, read_options
@@ -51,6 +53,7 @@ from pycobre.case.service import check_service
 from pycobre.case.sources import check_sources
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
+from pycobre.case.travel import check_travel
 from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
 from pycobre.errors import CaseError, Problem
 from pycobre.system import System
@@ -61,6 +64,7 @@ DOCUMENTS: tuple[tuple[str, str, type[Document], bool], ...] = (
     ("stages", files.STAGES, StagesFile, True),
     ("penalties", files.PENALTIES, PenaltiesFile, True),
     ("initial", files.INITIAL, InitialFile, True),
+    ("later", files.LATER, LaterFile, False),
     ("buses", files.BUSES, BusesFile, True),
     ("lines", files.LINES, LinesFile, True),
     ("thermals", files.THERMALS, ThermalsFile, True),
@@ -177,7 +181,9 @@ def check_case(
     check_service(files_read, findings)
     check_filling(files_read, findings)
     check_sources(files_read, findings)
+    check_travel(files_read, findings)
     changes = resolve_changes(files_read, findings)
+    check_ahead(files_read, changes, findings)
     production = resolve_production(files_read, findings)
     evaporation = resolve_evaporation(files_read, read_geometry(files_read.geometry), findings)
     constraints = resolve_constraints(files_read, production, findings)

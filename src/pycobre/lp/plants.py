@@ -79,8 +79,7 @@ def _add_production(draft: Draft, h: int, k: int, label: str) -> list[Term]:
         lp.add(row, g, 1.0)
         lp.add(row, q, -plane.mw_per_m3s)
         lp.add(row, s, -plane.mw_per_spilled_m3s)
-        lp.add(row, int(at["storage"][h]), -plane.mw_per_hm3 / 2.0)
-        lp.move_by_state(row, h, plane.mw_per_hm3 / 2.0)
+        draft.add_mean_storage(row, h, k, -plane.mw_per_hm3)
     return [(g, 1.0)]
 
 
