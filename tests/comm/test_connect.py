@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import os
-import uuid
 import subprocess
 import sys
 import types
+import uuid
 
 import pytest
 
