@@ -184,7 +184,7 @@ def test_a_missing_coordinate_of_tcp_is_named_instead_of_running_alone(monkeypat
 
 @pytest.fixture
 def alone(monkeypatch, tmp_path):
-    monkeypatch.setenv("COBRE_SHM_NAME", f"pycobre-test-{tmp_path.name}")
+    monkeypatch.setenv("COBRE_SHM_NAME", f"pycobre-test-{os.getpid()}-{tmp_path.name}")
     monkeypatch.setenv("COBRE_SHM_RANK", "0")
     monkeypatch.setenv("COBRE_SHM_SIZE", "1")
 
