@@ -1,7 +1,7 @@
 """Random programs of collectives on 1 to 4 ranks, against the same programs in plain NumPy, to the last bit.
 
 ``PYCOBRE_PROGRAMS`` is the number of programs on each backend (10,000), ``PYCOBRE_PROGRAMS_SEED`` what
-hypothesis draws them from (``comm/programs/campaign.py`` says how); one that fails is shrunk. How much the
+hypothesis draws them from (``programs/campaign.py`` says how); one that fails is shrunk. How much the
 campaign sees is measured by mutants: each must be found, by the kind of step beside it.
 
 ===============================  ============
@@ -32,10 +32,10 @@ from functools import partial
 
 import pytest
 
-from comm.programs.campaign import PROGRAMS, SEED, lead
-from comm.programs.group import Group, Launched, digest
-from comm.programs.steps import RECORD_BYTES, Disagreement, Step, read
-from comm.programs.toy import MUTANTS, Board, ToyCommunicator
+from programs.campaign import PROGRAMS, SEED, lead
+from programs.group import Group, Launched, digest
+from programs.steps import RECORD_BYTES, Disagreement, Step, read
+from programs.toy import MUTANTS, Board, ToyCommunicator
 from pycobre.comm import LocalCommunicator
 
 SHARES = {1: 1, 2: 3, 3: 3, 4: 3}  # tenths of the programs that run at each number of ranks

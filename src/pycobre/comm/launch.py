@@ -21,6 +21,7 @@ from pycobre.comm.handout import handout, without_group
 from pycobre.comm.process import RankProcess
 from pycobre.errors import InitializationFailed, WorkerError
 
+_OUR_CODES = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 _LAST_WORDS_SECS = 1.0  # for the others to notice a failure and say what they saw
 _UNKILLABLE_SECS = 5.0  # a process in uninterruptible sleep is left, not waited for without end
 
@@ -172,7 +173,9 @@ class Launch:
 
     def _note_end(self, rank: RankProcess) -> None:
         code = rank.reap()
-        if code != 0 and rank.rank not in self._killed_by_us:
+        # One that was about to end by itself when our signal came is not our victim: its code says so.
+        ours = rank.rank in self._killed_by_us and code in _OUR_CODES
+        if code != 0 and not ours:
             self._failed.append(rank)
             if self._escalation is None:
                 self._escalate(self._grace_secs if self._signals else _LAST_WORDS_SECS)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from comm.programs.campaign import PROGRAMS, lead
-from comm.programs.group import LIMIT_SECS, Group
+from programs.campaign import PROGRAMS, lead
+from programs.group import LIMIT_SECS, Group
 
 if TYPE_CHECKING:
     from comm.mpi.installation import Installation

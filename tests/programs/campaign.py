@@ -16,8 +16,8 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from comm.programs.group import digest
-from comm.programs.steps import RECORD_BYTES, read
+from programs.group import digest
+from programs.steps import RECORD_BYTES, read
 
 PROGRAMS = int(os.environ.get("PYCOBRE_PROGRAMS", "10000"))
 SEED = int(os.environ.get("PYCOBRE_PROGRAMS_SEED", "1"))

@@ -1,4 +1,4 @@
-"""One rank of a campaign: ``python -m comm.programs.rank SOCKET`` runs the steps that it is sent there."""
+"""One rank of a campaign: ``python -m programs.rank SOCKET`` runs the steps that it is sent there."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import contextlib
 import socket
 import sys
 
-from comm.programs.group import digest, receive, send
-from comm.programs.steps import RECORD_BYTES, read
+from programs.group import digest, receive, send
+from programs.steps import RECORD_BYTES, read
 from pycobre.comm import create_communicator
 
 

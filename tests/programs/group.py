@@ -22,7 +22,7 @@ from pycobre.errors import WorkerError
 LIMIT_SECS = 40.0  # of the slowest answer on a busy machine
 _DIGEST_BYTES = 8
 _LENGTH = struct.Struct("<I")
-_TESTS = Path(__file__).parents[2]
+_TESTS = Path(__file__).parents[1]
 
 
 class Job(Protocol):
@@ -90,7 +90,7 @@ class Group:
             listener.bind(place)
             listener.listen(self.size)
             listener.settimeout(LIMIT_SECS)
-            self._job = self._start(["-m", "comm.programs.rank", place])
+            self._job = self._start(["-m", "programs.rank", place])
             try:
                 for _ in range(self.size):
                     rank, _ = listener.accept()
