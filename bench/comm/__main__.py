@@ -84,7 +84,9 @@ def measure(contenders: list[Contender], ranks: int, rounds: int, jobs: list[str
             print(f"{ranks} ranks, round {turn + 1}: {contender.name}", file=sys.stderr)
             results = dict(run(contender, ranks, plain) or {}) if plain else {}
             if "strangers" in jobs:
-                hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+                # In a session of their own, as another user's jobs are: each session gets its share.
+                busy = [sys.executable, "-c", "while True: pass"]
+                hogs = [subprocess.Popen(busy, start_new_session=True) for _ in range(2)]
                 try:
                     results.update({"strangers": (run(contender, ranks, "strangers") or {}).get("strangers")})
                 finally:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pycobre.case import Schemes, StudyOptions, check_case, load_case
+from pycobre.case import RowOption, Schemes, StudyOptions, check_case, load_case
 from pycobre.errors import CaseError
 from pycobre.stochastic import sample_openings
 from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes
@@ -325,6 +325,8 @@ def test_options_have_defaults(load: Callable[..., Any]) -> None:
         simulation_schemes=Schemes(),
         cost_scale_factor=None,
         export_stochastic=False,
+        rows=RowOption(),
+        openings_a_part=None,
     )
 
 

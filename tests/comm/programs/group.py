@@ -19,7 +19,7 @@ from typing import Protocol, Self
 from pycobre.comm import launch
 from pycobre.errors import WorkerError
 
-LIMIT_SECS = 60.0  # of the slowest answer on a busy machine
+LIMIT_SECS = 40.0  # of the slowest answer on a busy machine
 _DIGEST_BYTES = 8
 _LENGTH = struct.Struct("<I")
 _TESTS = Path(__file__).parents[2]

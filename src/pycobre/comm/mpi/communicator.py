@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast, check_region
 from pycobre.comm.base import Backend, Counts, ReduceOp
+from pycobre.comm.call import INLINE_BYTES, Call, Kind, call_of
 from pycobre.comm.mpi import ending, exchange
-from pycobre.comm.mpi.call import INLINE_BYTES, Call, Kind, call_of
 from pycobre.comm.mpi.group import Group
+from pycobre.comm.mpi.joining import await_all
 from pycobre.comm.mpi.library import MPI, start, time_limit
 from pycobre.comm.mpi.notices import Finding
 from pycobre.comm.mpi.place import node_of
@@ -65,19 +66,22 @@ class MpiCommunicator(Backend):
     after a failure) says why on standard error and ends the job, since MPI's own end would wait for ever.
 
     ``COBRE_MPI_TIMEOUT_SECS`` is the limit of one collective; without it there is none. To make a
-    communicator is collective over all ranks of the job, and waits for them.
+    communicator is collective over all ranks of the job, and waits for them: as long, or for 60 s.
 
     Raises
     ------
     InitializationFailed
-        MPI is over in this process, or was begun without support for several threads.
+        MPI is over in this process, or was begun without support for several threads; or not all ranks
+        came in time.
     """
 
     backend = "mpi"
 
     def __init__(self) -> None:
         start()
-        self._hold(Group(MPI.COMM_WORLD, None, time_limit()))
+        limit = time_limit()
+        await_all(limit)
+        self._hold(Group(MPI.COMM_WORLD, None, limit))
         ending.watch(self)
 
     def _hold(self, group: Group) -> None:

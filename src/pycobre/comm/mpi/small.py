@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pycobre.comm.base import ReduceOp
-from pycobre.comm.mpi.call import Kind, call_of
+from pycobre.comm.call import Kind, call_of
 from pycobre.comm.mpi.exchange import fold
 from pycobre.comm.mpi.group import Group
 
