@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date
 from itertools import pairwise
 
 from pycobre.case import files
@@ -17,6 +17,7 @@ from pycobre.case.statistics import study_stages
 from pycobre.system import Ahead, Changes, LaterDelivery, LaterStage, deciders
 
 COMMITMENTS = "past_anticipated_commitments"
+HOURS_PER_DAY = 24.0
 SAME_MW = 1e-6
 
 
@@ -93,7 +94,8 @@ def _check_later(case: CaseFiles, horizon: date, findings: Findings) -> None:
                 field="stages",
                 hint="they follow one another from the day after the study's last",
             )
-        expected = stage.start_date + timedelta(hours=stage.duration_hours)
+        days = int(stage.duration_hours // HOURS_PER_DAY)
+        expected = date.fromordinal(min(stage.start_date.toordinal() + days, date.max.toordinal()))
     seen = set()
     for number, cell in enumerate(case.later.thermal_bounds):
         entity, field = name_entity("thermal", cell.thermal_id), f"thermal_bounds[{number}]"

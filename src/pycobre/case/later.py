@@ -6,14 +6,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pycobre.case.record import Date, Document, Hours, Id, Record
+from pycobre.case.record import Date, Document, Id, Record
+
+MOST_HOURS = 24.0 * 3660
 
 
 class LaterStageRecord(Record):
     """A stage after the study."""
 
     start_date: Date
-    duration_hours: Hours
+    duration_hours: Annotated[float, Field(gt=0, le=MOST_HOURS, description="h, at most ten years")]
 
 
 class LaterBound(Record):
