@@ -1,4 +1,7 @@
-"""The command line: ``pycobre run | validate | init | launch | version``. Flags say how, a case what."""
+"""The command line: ``pycobre run | validate | migrate | schema | init | launch | version``.
+
+Flags say how, a case what.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from pycobre.app.execute import backend_of, result_of, run_here, run_on_ranks
 from pycobre.app.records import dump, failure_line, to_line
 from pycobre.app.request import RunRequest
 from pycobre.app.templates import TEMPLATES, copy_template
-from pycobre.case import check_case
+from pycobre.case import check_case, export_schemas
+from pycobre.case import migrate as migrate_case
 from pycobre.comm import available_backends, create_communicator, launch
 from pycobre.errors import CaseError, CollectiveFailed, PycobreError, ResultsError, WorkerError
 from pycobre.lp import solver_version
@@ -116,7 +120,11 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """Check CASE: every problem at once, with file, entity, field and a hint."""
-    found, problems = check_case(case, _overrides(settings or []))
+    _validate(case, _overrides(settings or []), as_json)
+
+
+def _validate(case: Path, overrides: dict[str, object], as_json: bool) -> None:
+    found, problems = check_case(case, overrides)
     if as_json:
         for problem in problems:
             _line(dump({"type": "problem", **vars(problem)}))
@@ -137,6 +145,51 @@ def validate(
         f" {len(system.thermals)} thermals, {len(system.buses)} buses, {len(system.lines)} lines",
         style="bold green",
     )
+
+
+@app.command()
+def migrate(
+    old: Annotated[Path, typer.Argument(help="Case directory of Cobre 0.5.1.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="Where the 0.18 case goes.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Turn OLD, a case of Cobre 0.5.1, into the 0.18 case NEW; tell what was done, and check NEW."""
+    try:
+        changes = migrate_case(old, new)
+    except CaseError as error:
+        if as_json:
+            for problem in error.problems:
+                _line(dump({"type": "problem", **vars(problem)}))
+            _line(dump({"type": "result", "status": "failed", "problems": len(error.problems)}))
+        sys.stderr.write(f"pycobre: {error}\n")
+        raise typer.Exit(error.exit_code) from None
+    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    for file in dict.fromkeys(change.file for change in changes):
+        console.print(file, markup=False, style="bold")
+        for change in changes:
+            if change.file == file:
+                console.print(f"  {change}", markup=False)
+                if as_json:
+                    _line(dump({"type": "change", **vars(change)}))
+    console.print(f"{len(changes)} changes; the new case is in {new}\n", markup=False)
+    _validate(new, {}, as_json)
+
+
+schema = typer.Typer(help="The case format, for editors and other programs.", no_args_is_help=True)
+app.add_typer(schema, name="schema")
+
+
+@schema.command("export")
+def export_format(
+    directory: Annotated[Path, typer.Argument(help="Where the files go.", show_default=False)],
+) -> None:
+    """Write the JSON Schemas of the case files, and the Parquet columns in tables.csv, to DIRECTORY."""
+    try:
+        written = export_schemas(directory)
+    except OSError as error:
+        sys.stderr.write(f"pycobre schema export: {error}\n")
+        raise typer.Exit(2) from None
+    sys.stdout.write(f"{len(written)} files are in {directory}\n")
 
 
 @app.command()

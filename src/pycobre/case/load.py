@@ -29,6 +29,7 @@ from pycobre.case.estimation import estimate_inflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.filling import check_filling
 from pycobre.case.findings import Findings
+from pycobre.case.format import FORMAT_VERSION, version_of
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.geometry import read_geometry, resolve_evaporation
 from pycobre.case.inflow import check_residuals, stage_inflow
@@ -230,6 +231,8 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
             parsed = parse_document(content, file, model, findings, result.overridden)
         if parsed is None:
             result.broken.add(file)
+        else:
+            _check_version(file, parsed.schema_uri, findings)
         setattr(result, name, parsed)
     for name, file, spec in TABLES:
         if (root / file).is_file():
@@ -238,6 +241,18 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
                 result.broken.add(file)
             setattr(result, name, table)
     return result
+
+
+def _check_version(file: str, uri: str | None, findings: Findings) -> None:
+    version = version_of(uri)
+    if version not in (None, FORMAT_VERSION):
+        findings.add(
+            "schema",
+            file,
+            f"is written for format {version}, and this reads {FORMAT_VERSION}",
+            field="$schema",
+            hint="use a pycobre of that format; for what Cobre 0.5.1 reads, pycobre migrate",
+        )
 
 
 def _note_strangers(root: Path, findings: Findings) -> None:

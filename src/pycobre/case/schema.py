@@ -14,13 +14,14 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from pycobre.case.format import FORMAT_VERSION, schema_name
 from pycobre.case.load import DOCUMENTS, TABLES
+from pycobre.case.meanings import MEANINGS
 from pycobre.case.penalties import (
     BusPenalties,
     HydroPenaltyDefaults,
     LinePenalties,
     SourcePenalties,
 )
-from pycobre.case.record import Document
+from pycobre.case.record import SORTS, UNITS, Document
 
 TABLE_OF_COLUMNS = "tables.csv"
 COLUMNS = ("file", "column", "type", "required", "null", "key", "minimum", "maximum", "unit")
@@ -38,16 +39,39 @@ _UNITS = {
 }
 
 
+class _Plain(GenerateJsonSchema):
+    """Schemas without titles of fields, which only repeat their names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401 - pydantic's own type
+        return False
+
+
 def schema_of(model: type[Document]) -> dict[str, Any]:
-    """JSON Schema of a case file, with units and meanings as descriptions."""
-    schema = model.model_json_schema(by_alias=True, mode="validation")
-    schema.pop("title", None)
-    return {
-        "$schema": GenerateJsonSchema.schema_dialect,
-        "$comment": f"Case format {FORMAT_VERSION}",
-        "title": (model.__doc__ or "").strip().strip("`."),
-        **{key: value for key, value in schema.items() if key != "description"},
-    }
+    """JSON Schema of a case file, with meanings and units as descriptions."""
+    schema = _schema_of_record(model)
+    head = {"$schema": GenerateJsonSchema.schema_dialect, "$comment": f"Case format {FORMAT_VERSION}"}
+    return {**head, **{key: value for key, value in schema.items() if key != "title"}}
+
+
+def _schema_of_record(model: type[BaseModel]) -> dict[str, Any]:
+    schema = model.model_json_schema(by_alias=True, mode="validation", schema_generator=_Plain)
+    for name, record in [(model.__name__, schema), *schema.get("$defs", {}).items()]:
+        for field, content in record.get("properties", {}).items():
+            _describe(name, field, content)
+    return schema
+
+
+def _describe(record: str, field: str, content: dict[str, Any]) -> None:
+    """Put a field's meaning before its unit, and both where editors look."""
+    own: str | None = content.pop("description", None)
+    for arm in content.get("anyOf", []):
+        unit_of_arm = arm.pop("description", None)
+        own = own or unit_of_arm
+    unit = own if own in UNITS else None
+    meaning = MEANINGS.get(f"{record}.{field}") or MEANINGS.get(field)
+    if own is not None and own not in (*UNITS, *SORTS):
+        meaning = own
+    content["description"] = ", ".join(part for part in (meaning, unit) if part)
 
 
 def export_schemas(directory: str | PathLike[str]) -> list[Path]:
@@ -100,13 +124,9 @@ def unit_of(column: str) -> str:
     for ending, unit in _UNITS.items():
         if column.endswith(ending):
             return unit
-    priced: tuple[type[BaseModel], ...] = (HydroPenaltyDefaults, BusPenalties, LinePenalties, SourcePenalties)
-    for model in priced:
-        field = model.model_fields.get(column)
-        if field is not None:
-            return _described(field)
+    for model in (HydroPenaltyDefaults, BusPenalties, LinePenalties, SourcePenalties):
+        priced: type[BaseModel] = model
+        if column in priced.model_fields:
+            properties = _schema_of_record(priced)["properties"]
+            return str(properties[column]["description"]).rpartition(", ")[2]
     return ""
-
-
-def _described(field: Any) -> str:  # noqa: ANN401 - pydantic's FieldInfo, whose metadata is untyped
-    return str(field.description or "")

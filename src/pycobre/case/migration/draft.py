@@ -54,6 +54,15 @@ class Draft:
     tables: dict[str, pa.Table]
     dropped: set[str] = field(default_factory=set)
     _changes: dict[Change, None] = field(default_factory=dict)
+    _read: dict[str, pa.Table] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._read = dict(self.tables)
+
+    @property
+    def changed_tables(self) -> dict[str, pa.Table]:
+        """Tables that are no longer what was read; the others keep their files."""
+        return {file: table for file, table in self.tables.items() if table is not self._read.get(file)}
 
     def note(self, file: str, where: str | None, message: str) -> None:
         """Note a change, once."""
@@ -62,7 +71,7 @@ class Draft:
     @property
     def changes(self) -> list[Change]:
         """What was done, grouped by file, in the order it was done."""
-        order = {file: None for file in (change.file for change in self._changes)}
+        order = dict.fromkeys(change.file for change in self._changes)
         return [change for file in order for change in self._changes if change.file == file]
 
     def section(self, file: str, *names: str) -> dict[str, Any]:
@@ -102,7 +111,9 @@ class Draft:
     def has_lags(self) -> bool:
         """Whether inflow models of the case may have a memory."""
         found = {files.INFLOW_AR, files.INFLOW_HISTORY, files.INFLOW_ANNUAL} & set(self.tables)
-        return bool(found) or any((stage.get("state_variables") or {}).get("inflow_lags") for stage in self.stages)
+        return bool(found) or any(
+            (stage.get("state_variables") or {}).get("inflow_lags") for stage in self.stages
+        )
 
     def choices(self, model: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The choices of one entry of the production models."""

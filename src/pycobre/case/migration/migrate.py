@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import NoReturn
@@ -121,16 +122,16 @@ def _write(draft: Draft, source: Path, target: Path) -> None:
             text = json.dumps(content, indent=2, ensure_ascii=False)
             (place / file).parent.mkdir(exist_ok=True)
             (place / file).write_text(f"{text}\n", encoding="utf-8")
-        for file, table in draft.tables.items():
+        for file, table in draft.changed_tables.items():
             (place / file).parent.mkdir(exist_ok=True)
-            pq.write_table(table, place / file)
+            pq.write_table(table, place / file, compression="zstd")  # Cobre reads no snappy
         export_schemas(place / SCHEMA_FOLDER)
         if target.exists():
             target.rmdir()
         place.rename(target)
 
 
-def _beside_the_case(source: Path) -> object:
+def _beside_the_case(source: Path) -> Callable[[str, list[str]], set[str]]:
     """What is not copied: results of earlier runs, and other folders that are no part of the format."""
 
     def ignore(folder: str, names: list[str]) -> set[str]:

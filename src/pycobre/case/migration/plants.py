@@ -45,7 +45,9 @@ def migrate_plants(draft: Draft) -> None:
     _turbined_cost(draft)
     if draft.section(files.CORRELATION).get("method") == "cholesky":
         draft.documents[files.CORRELATION]["method"] = "spectral"
-        draft.note(files.CORRELATION, "method", 'is "spectral": another root of the same matrix, so other draws')
+        draft.note(
+            files.CORRELATION, "method", 'is "spectral": another root of the same matrix, so other draws'
+        )
 
 
 def _production(draft: Draft) -> None:
@@ -76,7 +78,9 @@ def _production(draft: Draft) -> None:
         content["production_models"].append(
             {"hydro_id": hydro["id"], "selection_mode": "stage_ranges", "stage_ranges": [choice]}
         )
-        draft.note(PRODUCTION, "production_models", f"every plant has its model here: {HYDROS} gave it before")
+        draft.note(
+            PRODUCTION, "production_models", f"every plant has its model here: {HYDROS} gave it before"
+        )
 
 
 def _productivities(draft: Draft, model: dict[str, Any], base: float | None) -> None:
@@ -97,9 +101,7 @@ def _productivities(draft: Draft, model: dict[str, Any], base: float | None) -> 
     for choice in draft.choices(model):
         own = choice.pop("productivity_override", None)
         if own is not None:
-            draft.note(
-                PRODUCTION, "production_models[].productivity_mw_per_m3s", "was productivity_override"
-            )
+            draft.note(PRODUCTION, "production_models[].productivity_mw_per_m3s", "was productivity_override")
         value = base if own is None else own
         if choice.get("model") != "fpha" and value is not None:
             choice.setdefault("productivity_mw_per_m3s", value)
@@ -142,8 +144,8 @@ def _turbined_cost(draft: Draft) -> None:
         draft.note(
             PENALTIES,
             "hydro.turbined_cost",
-            f"is 0, was fpha_turbined_cost {general:g}: it holds for every plant since 0.18, so the old price is"
-            " in the penalties of the plants with planes"
+            f"is 0, was fpha_turbined_cost {general:g}: it holds for every plant since 0.18, so the old"
+            " price is in the penalties of the plants with planes"
             + ("" if with_planes else ", of which there are none"),
         )
     for plant in draft.hydros:
@@ -151,7 +153,11 @@ def _turbined_cost(draft: Draft) -> None:
         price = own.pop("fpha_turbined_cost", None)
         if plant["id"] in with_planes and (price is not None or general is not None):
             plant["penalties"] = {**own, "turbined_cost": general if price is None else price}
-            draft.note(HYDROS, "hydros[].penalties.turbined_cost", "has the price of turbined flow of plants with planes")
+            draft.note(
+                HYDROS,
+                "hydros[].penalties.turbined_cost",
+                "has the price of turbined flow of plants with planes",
+            )
         elif price is not None:
             draft.note(
                 HYDROS,

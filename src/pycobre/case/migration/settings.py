@@ -35,7 +35,15 @@ def migrate_settings(draft: Draft) -> None:
         "policy.validate_compatibility",
     ):
         draft.remove(CONFIG, path, _GONE)
-    for name in ("training", "cuts", "vertices", "simulation", "forward_detail", "backward_detail", "compression"):
+    for name in (
+        "training",
+        "cuts",
+        "vertices",
+        "simulation",
+        "forward_detail",
+        "backward_detail",
+        "compression",
+    ):
         draft.remove(CONFIG, f"exports.{name}", _GONE)
     draft.remove(CONFIG, "policy.boundary.source_stage", "cuts of another study are found by date since 0.18")
     if draft.section(CONFIG, "estimation").get("order_selection") == "fixed":

@@ -19,7 +19,9 @@ OLD_PARAMETERS = "system/scalar_parameters.json"
 def migrate_tables(draft: Draft) -> None:
     """Change the tables of *draft*, and the documents that became tables."""
     _history(draft)
-    _drop_columns(draft, files.INFLOW_AR, ("residual_std_ratio",), "it follows from the coefficients since 0.18")
+    _drop_columns(
+        draft, files.INFLOW_AR, ("residual_std_ratio",), "it follows from the coefficients since 0.18"
+    )
     _drop_columns(
         draft,
         files.PLANES,
@@ -56,7 +58,9 @@ def _drop_columns(draft: Draft, file: str, names: tuple[str, ...], reason: str) 
 def _rename(draft: Draft, file: str, old: str, new: str) -> None:
     table = draft.tables.get(file)
     if table is not None and old in table.schema.names:
-        draft.tables[file] = table.rename_columns([new if name == old else name for name in table.schema.names])
+        draft.tables[file] = table.rename_columns(
+            [new if name == old else name for name in table.schema.names]
+        )
         draft.note(file, new, f"was {old}")
 
 
@@ -115,7 +119,9 @@ def _turbined_cost(draft: Draft) -> None:
     rest = table.drop_columns(["fpha_turbined_cost"])
     draft.tables[files.HYDRO_PENALTIES] = _set_column(rest, "turbined_cost", pa.array(kept, pa.float64()))
     draft.note(
-        files.HYDRO_PENALTIES, "turbined_cost", "was fpha_turbined_cost, and is null for plants without planes"
+        files.HYDRO_PENALTIES,
+        "turbined_cost",
+        "was fpha_turbined_cost, and is null for plants without planes",
     )
 
 
@@ -126,7 +132,9 @@ def _constraints(draft: Draft) -> None:
         if sense is not None:
             senses[record["id"]] = sense
             draft.note(
-                files.CONSTRAINTS, "constraints[].sense", f"is in the columns of {files.CONSTRAINT_BOUNDS} now"
+                files.CONSTRAINTS,
+                "constraints[].sense",
+                f"is in the columns of {files.CONSTRAINT_BOUNDS} now",
             )
     table = draft.tables.get(files.CONSTRAINT_BOUNDS)
     if table is None or "bound" not in table.schema.names:
@@ -138,7 +146,9 @@ def _constraints(draft: Draft) -> None:
     table = _set_column(table.drop_columns(["bound"]), "bound_lower", pa.array(lower, pa.float64()))
     draft.tables[files.CONSTRAINT_BOUNDS] = _set_column(table, "bound_upper", pa.array(upper, pa.float64()))
     draft.note(
-        files.CONSTRAINT_BOUNDS, "bound_lower, bound_upper", "were bound, on the side of the constraint's sense"
+        files.CONSTRAINT_BOUNDS,
+        "bound_lower, bound_upper",
+        "were bound, on the side of the constraint's sense",
     )
 
 
@@ -180,7 +190,8 @@ def _energy(draft: Draft) -> None:
                 {
                     "hydro_id": hydro["id"],
                     "stage_id": None,
-                    "equivalent_productivity_mw_per_m3s": limits["max_generation_mw"] / limits["max_turbined_m3s"],
+                    "equivalent_productivity_mw_per_m3s": limits["max_generation_mw"]
+                    / limits["max_turbined_m3s"],
                     "reference_outflow_m3s": None,
                     "specific_productivity_mw_per_m3s_per_m": None,
                 }
@@ -199,6 +210,6 @@ def _energy(draft: Draft) -> None:
     draft.note(
         files.ENERGY,
         "equivalent_productivity_mw_per_m3s",
-        "is the largest generation over the largest turbined flow of plants with planes: 0.18 asks for it, and"
-        " their planes do not use it",
+        "is the largest generation over the largest turbined flow of plants with planes: 0.18 asks for it,"
+        " and their planes do not use it",
     )
