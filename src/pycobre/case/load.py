@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 
-from pycobre.case import files, tables
+from pycobre.case import files, renames, tables
 from pycobre.case.build import Resolved, build_system
 from pycobre.case.calendar import check_calendar
 from pycobre.case.changes import resolve_changes
@@ -256,7 +256,7 @@ def _check_version(file: str, uri: str | None, findings: Findings) -> None:
 
 
 def _note_strangers(root: Path, findings: Findings) -> None:
-    """Warn of files that nothing reads: a misspelt name would otherwise go unnoticed."""
+    """Note files that nothing reads: a misspelt name would otherwise go unnoticed."""
     known = {file for _, file, _, _ in DOCUMENTS} | {file for _, file, _ in TABLES} | set(UNSUPPORTED_FILES)
     found = [path for path in sorted(root.iterdir()) if path.suffix in (".json", ".parquet")]
     for folder in files.FOLDERS:
@@ -265,6 +265,9 @@ def _note_strangers(root: Path, findings: Findings) -> None:
     for path in found:
         file = path.relative_to(root).as_posix()
         if not path.is_file() or path.name.startswith(".") or file in known:
+            continue
+        if file in renames.FILES:
+            findings.add("structure", file, "is not read since 0.18", hint=renames.FILES[file])
             continue
         near = get_close_matches(file, sorted(known), n=1, cutoff=0.8)
         findings.warn(
