@@ -1,17 +1,24 @@
 """Memory of each rank while it trains: ``python bench/memory.py CASE [--ranks 1,2,4] [--set NAME=VALUE]``.
 
-Printed is the largest proportional set size (PSS) that was seen of each rank, its part of what it shares
-with others counted once, and of that what lies in shared memory: the cut pool and the openings.
+``--forward-passes``, ``--iterations`` and ``--openings`` enlarge the case: the cut pool has room for 16
+iterations from the start, then for twice as many whenever it is full, each of as many cuts a stage as there
+are forward passes; openings are noise vectors a stage.
+
+Printed is the proportional set size (PSS) of each rank when their sum was largest, what they share counted
+once, and of that what lies in shared memory: the cut pool and the openings, and the 1.25 MB a rank through
+which ranks talk. A rank that is alone has all of it to itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from pathlib import Path
 
 
@@ -37,36 +44,55 @@ def pss_mb(pid: int) -> tuple[float, float]:
     return whole, shared
 
 
+def enlarged(case: Path, scratch: Path, openings: int | None) -> Path:
+    """*case*, or a copy of it in which every stage has that many openings."""
+    if openings is None:
+        return case
+    copy = scratch / "case"
+    shutil.copytree(case, copy)
+    stages = json.loads((copy / "stages.json").read_text())
+    for stage in stages["stages"]:
+        stage["num_openings"] = openings
+    (copy / "stages.json").write_text(json.dumps(stages))
+    return copy
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("case", type=Path)
     parser.add_argument("--ranks", default="1,2,4")
+    parser.add_argument("--forward-passes", type=int, help="instead of the case's own")
+    parser.add_argument("--iterations", type=int, help="instead of the case's own")
+    parser.add_argument("--openings", type=int, help="of every stage, instead of the case's own")
     parser.add_argument("--set", action="append", default=[], help="passed on to pycobre run")
     asked = parser.parse_args()
+    changes = list(asked.set)
+    if asked.forward_passes is not None:
+        changes.append(f"training.selection.forward_passes={asked.forward_passes}")
+    if asked.iterations is not None:
+        rules = [{"type": "iteration_limit", "limit": asked.iterations}]
+        changes.append(f"training.stopping_rules={json.dumps(rules)}")
     print("| ranks | PSS of each rank, MB | sum | of it shared memory | sum |\n|---|---|---|---|---|")
     for ranks in map(int, asked.ranks.split(",")):
         with tempfile.TemporaryDirectory() as out:
-            command = [sys.executable, "-m", "pycobre.app.cli", "run", str(asked.case), "--no-simulation"]
+            case = enlarged(asked.case, Path(out), asked.openings)
+            command = [sys.executable, "-m", "pycobre.app.cli", "run", str(case), "--no-simulation"]
             command += ["--ranks", str(ranks), "--threads", "1", "--out", f"{out}/results"]
-            for change in asked.set:
+            for change in changes:
                 command += ["--set", change]
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-            most: dict[int, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+            most: list[tuple[float, float]] = []
             while process.poll() is None:
-                try:
-                    for pid in ranks_below(process.pid) or [process.pid]:
-                        whole, shared = pss_mb(pid)
-                        most[pid] = max(most[pid][0], whole), max(most[pid][1], shared)
-                except (OSError, ValueError, KeyError):
-                    pass  # one of them has just ended
+                with contextlib.suppress(OSError, ValueError, KeyError):  # one of them has just ended
+                    # Before it has ranks, the launcher of several is none itself.
+                    pids = ranks_below(process.pid) or [process.pid] * (ranks == 1)
+                    most = max(most, [pss_mb(pid) for pid in pids], key=lambda now: sum(mb for mb, _ in now))
                 time.sleep(0.1)
             if process.returncode:
                 sys.exit(f"{' '.join(command)} ended with {process.returncode}")
-            if ranks > 1:
-                most.pop(process.pid, None)  # the launcher, seen before it had ranks
-        whole, shared = zip(*most.values(), strict=True)
+        whole, shared = zip(*most, strict=True)
         cells = [" ".join(f"{mb:.0f}" for mb in column) for column in (whole, shared)]
         print(f"| {ranks} | {cells[0]} | {sum(whole):.0f} | {cells[1]} | {sum(shared):.1f} |", flush=True)
 

@@ -27,7 +27,7 @@ Ctrl-C with 130.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -95,11 +95,16 @@ class StageProblemError(PycobreError, RuntimeError):
     Attributes
     ----------
     stage, iteration, scenario, opening, rank
-        Where it happened; ``None`` where it does not apply.
+        Where it happened; ``None`` where it does not apply, as the rank does to a run of one.
     status
         The solver's last word, such as ``infeasible``.
     conflict
-        Names of rows and columns that can't hold together, if the solver found any.
+        Names of rows and columns that can't hold together, if the solver found any; without any one of
+        them the others can.
+    reason
+        The same in words: what is asked for, and what can be had at most; may be empty.
+    states
+        Incoming states that have a part in it, by name.
     dump
         The file that the problem was written to, or ``None``.
     """
@@ -111,33 +116,44 @@ class StageProblemError(PycobreError, RuntimeError):
         *,
         stage: int,
         status: str,
+        name: str | None = None,
         iteration: int | None = None,
         scenario: int | None = None,
         opening: int | None = None,
         rank: int | None = None,
         conflict: Sequence[str] = (),
+        reason: str = "",
+        states: Mapping[str, float] | None = None,
         dump: str | None = None,
     ) -> None:
         self.stage = stage
+        self.name = name or f"stage {stage}"
         self.status = status
         self.iteration = iteration
         self.scenario = scenario
         self.opening = opening
         self.rank = rank
         self.conflict = tuple(conflict)
+        self.reason = reason
+        self.states = dict(states or {})
         self.dump = dump
-        places = [f"stage {stage}"]
-        for name, value in (
+        places = [self.name]
+        for place, value in (
             ("iteration", iteration),
             ("scenario", scenario),
             ("opening", opening),
             ("rank", rank),
         ):
             if value is not None:
-                places.append(f"{name} {value}")
+                places.append(f"{place} {value}")
         text = f"the problem of {', '.join(places)} is {status}"
-        if self.conflict:
+        if reason:
+            text += f": {reason}"
+        elif self.conflict:
             text += "; these can't hold together: " + ", ".join(self.conflict)
+        if self.states:
+            told = [f"{name} = {value:.6g}" for name, value in self.states.items()]
+            text += "; incoming state: " + ", ".join(told)
         if dump:
             text += f"; written to {dump}"
         super().__init__(text)

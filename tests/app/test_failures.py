@@ -34,7 +34,16 @@ def travelled(error: BaseException, rank: int = 3) -> BaseException:
 
 
 PYCOBRE = [
-    StageProblemError(stage=4, status="infeasible", scenario=7, rank=1, conflict=["a", "b"], dump="x.mps"),
+    StageProblemError(
+        stage=4,
+        status="infeasible",
+        scenario=7,
+        rank=1,
+        conflict=["a", "b"],
+        reason="too little",
+        states={"storage_hm3[7]": 2.0},
+        dump="x.mps",
+    ),
     CaseError([Problem("schema", "is odd", "config.json", field="training"), Problem("physics", "b", "f")]),
     CollectiveFailed("barrier", "lost", [2, 3], "rank 2 is gone"),
     InvalidBufferSize("allreduce", "3 elements", "4"),

@@ -1,7 +1,8 @@
-"""``pycobre.train`` from scripts without a guard, from ``python -c`` and from threads, as notebooks do."""
+"""``pycobre.train`` from scripts without a guard, from ``python -c``, from notebooks and from threads."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import pycobre
+from pycobre.comm import usable_cpus
 from pycobre.errors import BackendError, CaseError, StageProblemError, WorkerError
 from pycobre.sddp import IterationFinished
 from pycobre.study import RunFinished, StudyStarted
@@ -41,6 +43,7 @@ def test_events_and_records_of_all_workers_come_to_the_caller(backend):
         own = [event for event in events if event.rank == rank]
         assert isinstance(own[0], StudyStarted)
         assert (own[0].ranks, own[0].backend) == (2, backend)
+        assert own[0].threads == max(1, usable_cpus() // 2)
         assert isinstance(own[-1], RunFinished)
         numbers = [event.iteration for event in own if isinstance(event, IterationFinished)]
         assert numbers == list(range(1, result.iterations + 1))
@@ -81,6 +84,7 @@ def test_the_error_of_a_worker_is_the_cause_of_ours(infeasible, tmp_path, capfd,
     assert isinstance(cause, StageProblemError)
     assert error.exit_code == 4
     assert (cause.stage, cause.iteration, cause.status) == (0, 1, "infeasible")
+    assert cause.rank == error.rank
     assert cause.conflict
     shown = "".join(traceback.format_exception(error))
     assert f"Traceback on rank {error.rank}" in shown
@@ -99,7 +103,7 @@ print("bound", result.lower_bound)
     [("script", "shm"), ("command", "tcp"), ("interpreter", "shm"), ("interpreter", "tcp")],
 )
 def test_works_from_a_script_without_guard_a_command_and_a_live_interpreter(tmp_path, how, backend):
-    """An interpreter that reads cells has no file for its main module, as in a notebook."""
+    """An interpreter that is typed into has no file for its main module."""
     text = SCRIPT.replace("BACKEND", repr(backend))
     script = tmp_path / "plan.py"
     script.write_text(text)
@@ -123,7 +127,27 @@ def check(command, typed=""):
     assert ran.stdout.count("bound") == 1  # the script ran once, not once a worker
 
 
-def test_works_in_a_thread_as_in_a_notebook_kernel():
+def test_works_in_a_cell_of_a_notebook(tmp_path):
+    cell = {"cell_type": "code", "id": "plan", "metadata": {}, "outputs": [], "execution_count": None}
+    cell["source"] = SCRIPT.replace("BACKEND", "'shm'")
+    notebook = tmp_path / "plan.ipynb"
+    notebook.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    places = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+    ran = subprocess.run(
+        [sys.executable, "-c", "from nbclient.cli import main; main()", "--inplace", str(notebook)],
+        env={**os.environ, **dict.fromkeys(places, str(tmp_path / "jupyter"))},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    [output] = json.loads(notebook.read_text())["cells"][0]["outputs"]
+    word, bound = "".join(output["text"]).split()
+    assert (word, float(bound)) == ("bound", pytest.approx(VALUE, abs=1e-4))
+
+
+def test_works_in_a_thread():
     found = []
     thread = threading.Thread(target=lambda: found.append(pycobre.train(TOY, num_workers=2)))
     thread.start()

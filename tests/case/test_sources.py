@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pycobre
+from pycobre.errors import CaseError
+from pycobre.results import Results
+
 SOURCES = "system/non_controllable_sources.json"
 STATS = "scenarios/non_controllable_stats.parquet"
 FACTORS = "scenarios/non_controllable_factors.json"
 BOUNDS = "constraints/ncs_bounds.parquet"
+EXTERNAL = "scenarios/external_ncs_scenarios.parquet"
 CORRELATION = "scenarios/correlation.json"
 
 
@@ -88,3 +93,40 @@ def test_sources_may_be_correlated_with_one_another(windy: Any, reload: Callable
     case, problems = reload()
     assert case is not None, problems
     assert case.system.correlation.profiles[0][3, 4] == 0.25
+
+
+def test_given_availability_is_replayed_as_it_is(
+    windy: Any, tmp_path: Any, reload: Callable[..., Any]
+) -> None:
+    windy.put("config.json", "simulation.enabled", True)
+    windy.put("config.json", "simulation.selection", {"method": "sampled", "num_scenarios": 4})
+    windy.put("config.json", "simulation.scenario_source", {"ncs": {"scheme": "external"}})
+    given = {(0, 0): 0.4, (0, 1): 0.9, (1, 0): 0.25, (2, 0): 0.5, (2, 1): 1.0}
+    windy.tables[EXTERNAL] = {
+        "stage_id": [t for t, _ in given],
+        "scenario_id": [s for _, s in given],
+        "ncs_id": [8] * len(given),
+        "value": list(given.values()),
+    }
+    case, problems = reload()
+    assert case is not None, problems
+    pycobre.train(case.path, output=tmp_path / "out", simulation=True)
+    sources = Results.open(tmp_path / "out").sources.to_pandas()
+    sun = sources[(sources.source_id == 8) & (sources.block_id == 0)]
+    made = sun.set_index(["scenario_id", "stage_id"]).available_mw / 60.0
+    assert [made[k, 0] for k in range(4)] == pytest.approx([0.4, 0.9, 0.4, 0.9])
+    assert [made[k, 1] for k in range(4)] == pytest.approx([0.25] * 4)
+    assert [made[k, 2] for k in range(4)] == pytest.approx([0.5, 1.0, 0.5, 1.0])
+
+
+def test_availability_beyond_a_certain_source_is_refused_when_it_is_replayed(
+    windy: Any, tmp_path: Any, reload: Callable[..., Any]
+) -> None:
+    windy.put("config.json", "training.scenario_source", {"ncs": {"scheme": "external"}})
+    windy.tables[EXTERNAL] = {
+        "stage_id": [0, 1, 2], "scenario_id": [0] * 3, "ncs_id": [8] * 3, "value": [0.5, 0.3, 0.5],
+    }  # fmt: skip
+    case, problems = reload()
+    assert case is not None, problems
+    with pytest.raises(CaseError, match=r"source 8 is certain in stage 1, at 0\.25"):
+        pycobre.train(case.path, output=tmp_path / "out")

@@ -53,7 +53,11 @@ def broken(world: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("world", "promise"),
-    [pytest.param(world, name, id=f"{world}-{name}") for world in WORLDS for name in PROMISES],
+    [
+        pytest.param(world, name, id=f"{world}-{name}", marks=pytest.mark.xdist_group(world))
+        for world in WORLDS
+        for name in PROMISES
+    ],
 )
 def test_backend_keeps(world: str, promise: str):
     reports = broken(world).get(promise, [])

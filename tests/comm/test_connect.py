@@ -69,6 +69,8 @@ def meeting_nobody(monkeypatch):
 
 MPICH = {"PMI_RANK": "1", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "4"}
 OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "1"}
+MPI_RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID", "PMIX_RANK")
+MPI_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 STEP = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4", "SLURM_NTASKS": "4"}
 SCRIPT = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
 TORCHRUN = {
@@ -84,23 +86,27 @@ TABLE = [
     ("nothing", {}, "local", "local"),
     ("tcp, a worker", OUR_TCP, "tcp", "tcp"),
     ("tcp, rank 0", {"COBRE_TCP_RANK": "0", "COBRE_TCP_SIZE": "4"}, "tcp", "tcp"),
-    ("tcp, a coordinator only", {"COBRE_TCP_COORDINATOR": "localhost"}, "tcp", "tcp"),
-    ("tcp, a size only", {"COBRE_TCP_SIZE": "4"}, "tcp", "tcp"),
+    *((f"{name} only", {name: value}, "tcp", "tcp") for name, value in OUR_TCP.items()),
     ("tcp, an empty coordinator", {"COBRE_TCP_COORDINATOR": " "}, "local", "local"),
     ("Kubernetes", {"JOB_COMPLETION_INDEX": "0", "COBRE_TCP_SIZE": "4"}, "tcp", "tcp"),
     ("Kubernetes, another job", {"JOB_COMPLETION_INDEX": "0"}, "local", "local"),
     ("shm", OUR_SHM, "shm", "shm"),
-    ("shm without a name", {"COBRE_SHM_RANK": "1", "COBRE_SHM_SIZE": "4"}, "shm", "shm"),
+    *((f"{name} only", {name: value}, "shm", "shm") for name, value in OUR_SHM.items()),
     ("tcp and shm", {**OUR_SHM, **OUR_TCP}, "tcp", "tcp"),
-    *((f"{name} only", {name: "1"}, "mpi", REFUSED) for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK")),
-    *((f"{name} only", {name: "1"}, "mpi", REFUSED) for name in ("MPI_LOCALRANKID", "PMIX_RANK")),
-    *((f"{name} only", {name: "4"}, "mpi", REFUSED) for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")),
+    *((f"{name} only", {name: value}, "mpi", REFUSED) for name, value in {**MPICH, **OPEN_MPI}.items()),
+    *((f"{name} of 0", {name: "0"}, "mpi", REFUSED) for name in MPI_RANKS),
+    *((f"{name} of one", {name: "1"}, "mpi", "local") for name in MPI_SIZES),
+    *((f"{name} that is no number", {name: "many"}, "mpi", REFUSED) for name in MPI_SIZES),
     ("MPICH", MPICH, "mpi", REFUSED),
     ("Open MPI", OPEN_MPI, "mpi", REFUSED),
     ("MPICH, one rank", {"PMI_RANK": "0", "PMI_SIZE": "1"}, "mpi", "local"),
     ("a Slurm step", STEP, "mpi", REFUSED),
     ("a Slurm step of one", {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, "mpi", "local"),
+    ("a Slurm step, its count only", {"SLURM_STEP_NUM_TASKS": "4"}, "local", "local"),
     ("a Slurm batch script", SCRIPT, "local", "local"),
+    ("a Slurm allocation", {"SLURM_NTASKS": "4", "SLURM_JOB_NUM_NODES": "2"}, "local", "local"),
+    ("mpiexec of MPICH in a Slurm batch script", {**SCRIPT, **MPICH}, "mpi", REFUSED),
+    ("mpiexec of Open MPI in a Slurm step", {**STEP, **OPEN_MPI}, "mpi", REFUSED),
     ("torchrun", TORCHRUN, "tcp", "tcp"),
     *((f"torchrun without {name}", {k: v for k, v in TORCHRUN.items() if k != name}, "local", "local")
       for name in TORCHRUN),
@@ -108,10 +114,14 @@ TABLE = [
     ("torchrun in a Slurm step",
      {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", **TORCHRUN}, "tcp", "tcp"),
     ("torchrun in a rank of MPI", {"PMI_RANK": "1", "PMI_SIZE": "2", **TORCHRUN}, "tcp", "tcp"),
+    ("Kubernetes in a rank of MPI", {**MPICH, "JOB_COMPLETION_INDEX": "0", "COBRE_TCP_SIZE": "4"},
+     "tcp", "tcp"),
     ("shm in an MPICH rank", {**MPICH, **OUR_SHM}, "shm", "shm"),
+    ("shm in a Slurm step", {**STEP, **OUR_SHM}, "shm", "shm"),
     ("tcp in an Open MPI rank", {**OPEN_MPI, **OUR_TCP}, "tcp", "tcp"),
     ("tcp in a Slurm step", {**STEP, **OUR_TCP}, "tcp", "tcp"),
     ("shm in torchrun", {**TORCHRUN, **OUR_SHM}, "shm", "shm"),
+    ("tcp in torchrun", {**TORCHRUN, **OUR_TCP}, "tcp", "tcp"),
     ("told local in an MPICH rank", {**MPICH, "COBRE_COMM_BACKEND": "local"}, "local", "local"),
     ("told tcp in an Open MPI rank", {**OPEN_MPI, "COBRE_COMM_BACKEND": "TCP"}, "tcp", "tcp"),
     ("told mpi beside ours", {**OUR_SHM, "COBRE_COMM_BACKEND": "mpi"}, "mpi", REFUSED),
@@ -134,6 +144,17 @@ def test_what_is_set_decides(monkeypatch, installed, meeting_nobody, variables, 
         return
     with create_communicator() as comm:
         assert comm.backend == expected
+
+
+@pytest.mark.parametrize("told", ["as an argument", "by the variable"])
+@pytest.mark.parametrize("kind", list(BackendKind))
+def test_what_is_told_wins_over_all_that_is_set(monkeypatch, installed, meeting_nobody, kind, told):
+    installed(True)
+    for name, value in {**MPICH, **OPEN_MPI, **STEP, **TORCHRUN, **OUR_SHM, **OUR_TCP}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COBRE_COMM_BACKEND", kind.value.upper() if told == "by the variable" else "pvm")
+    with create_communicator(kind if told == "as an argument" else None) as comm:
+        assert comm.backend == ("tcp" if kind is BackendKind.AUTO else kind.value)
 
 
 @pytest.mark.parametrize("variables", [MPICH, OPEN_MPI, STEP], ids=["MPICH", "Open MPI", "Slurm"])
@@ -180,6 +201,8 @@ def test_a_missing_coordinate_of_tcp_is_named_instead_of_running_alone(monkeypat
     with pytest.raises(MissingConfiguration, match=missing) as caught:
         create_communicator()
     assert (caught.value.backend, caught.value.variable) == ("tcp", missing)
+    assert str(caught.value).endswith(caught.value.purpose)
+    assert "rank" in caught.value.purpose
 
 
 @pytest.fixture
@@ -246,6 +269,8 @@ def test_a_missing_variable_is_named(monkeypatch, alone, missing):
     with pytest.raises(MissingConfiguration, match=missing) as caught:
         create_communicator(BackendKind.SHM)
     assert (caught.value.backend, caught.value.variable) == ("shm", missing)
+    assert str(caught.value).endswith(caught.value.purpose)
+    assert "rank" in caught.value.purpose
 
 
 @pytest.mark.parametrize(

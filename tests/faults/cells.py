@@ -43,7 +43,7 @@ class Cell:
         if self.victim != "launcher":
             return ""
         if self.action != "SIGKILL":
-            return "what the launcher can catch it forwards, and test_launch.py has it"
+            return "what the launcher can catch it forwards, and test_launch_signals.py has it"
         if self.phase == "entering":
             return "no rank is the victim, so small stands for it"
         return ""

@@ -13,7 +13,7 @@ number  report                                             tested in
 10      pending operations can't be aborted                conformance: abort; test_waiting: another_thread
 11      a time-out is ignored by some operations           here, 11
 12      a busy solver is taken for dead                    test_waiting: holds_its_interpreter
-13      the kernel kills a rank for its memory             test_launch: first_failure (SIGKILL)
+13      the kernel kills a rank for its memory             test_launch_failures: first_failure (SIGKILL)
 14      the parent joins ranks in order                    test_cells: SIGKILL of each rank
 16      minimum and maximum of unsigned 64 bit             here, 16
 17      a sum differs between ranks                        here, 17; test_programs
@@ -35,11 +35,11 @@ number  report                                             tested in
 36      unpickling what came over a transport              here, 36
 37      a slow reader sees the next operation's bytes      here, 37; test_shm_model
 38-50   what comes to a port                               tests/comm/tcp
-52      a child that can't be killed                       test_launch: cannot_be_killed
-53      exit codes are lost                                test_launch: first_failure
-55      Ctrl-C is lost                                     test_launch: ctrl_c, second_signal
+52      a child that can't be killed                       test_launch_failures: cannot_be_killed
+53      exit codes are lost                                test_launch_failures: first_failure
+55      Ctrl-C is lost                                     test_launch_signals: ctrl_c, second_signal
 57      waiting ranks keep processors busy                 test_waiting: next_to_no_processor_time
-58      affinity is changed                                test_launch: affinity
+58      affinity is changed                                test_launch_handout: affinity
 60      an end without close hangs or complains            test_waiting: without_close, forgotten, daemon
 62      two threads at once                                conformance: two_threads_at_once
 ======  =================================================  ==================================================

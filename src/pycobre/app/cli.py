@@ -1,7 +1,4 @@
-"""The command line: ``pycobre run | validate | migrate | schema | init | launch | version``.
-
-Flags say how, a case what.
-"""
+"""The command line, ``pycobre --help``: flags say how, a case what."""
 
 from __future__ import annotations
 
@@ -18,16 +15,16 @@ import typer
 from rich.console import Console
 
 import pycobre
+from pycobre.app.cases import Json, migrate, schema, tell_problems
 from pycobre.app.console import RunConsole
 from pycobre.app.execute import backend_of, result_of, run_here, run_on_ranks
 from pycobre.app.records import dump, failure_line, to_line
 from pycobre.app.request import RunRequest
 from pycobre.app.templates import TEMPLATES, copy_template
-from pycobre.case import check_case, export_schemas
-from pycobre.case import migrate as migrate_case
 from pycobre.comm import available_backends, create_communicator, launch
 from pycobre.errors import CaseError, CollectiveFailed, PycobreError, ResultsError, WorkerError
 from pycobre.lp import solver_version
+from pycobre.results import Results
 from pycobre.study import StudyEvent
 
 app = typer.Typer(
@@ -38,7 +35,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout, prose on stderr.")]
+app.command()(migrate)
+app.add_typer(schema, name="schema")
+
 CasePath = Annotated[Path, typer.Argument(help="Case directory (Cobre 0.18 format).", show_default=False)]
 
 
@@ -120,76 +119,32 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """Check CASE: every problem at once, with file, entity, field and a hint."""
-    _validate(case, _overrides(settings or []), as_json)
-
-
-def _validate(case: Path, overrides: dict[str, object], as_json: bool) -> None:
-    found, problems = check_case(case, overrides)
-    if as_json:
-        for problem in problems:
-            _line(dump({"type": "problem", **vars(problem)}))
-        _line(dump({"type": "result", "status": "done" if found else "failed", "problems": len(problems)}))
-    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
-    for file in dict.fromkeys(problem.file for problem in problems):
-        console.print(file, markup=False, style="bold")
-        for problem in problems:
-            if problem.file == file:
-                console.print(f"  {problem.kind}: {problem}", markup=False)
-    if found is None:
-        errors = sum(problem.kind != "warning" for problem in problems)
-        console.print(f"{errors} problem{'s' if errors != 1 else ''}: the case can't run", style="bold red")
-        raise typer.Exit(3)
-    system = found.system
-    console.print(
-        f"the case is sound: {len(system.stages)} stages, {len(system.hydros)} hydros,"
-        f" {len(system.thermals)} thermals, {len(system.buses)} buses, {len(system.lines)} lines",
-        style="bold green",
-    )
+    tell_problems(case, _overrides(settings or []), as_json)
 
 
 @app.command()
-def migrate(
-    old: Annotated[Path, typer.Argument(help="Case directory of Cobre 0.5.1.", show_default=False)],
-    new: Annotated[Path, typer.Argument(help="Where the 0.18 case goes.", show_default=False)],
+def check(
+    results: Annotated[Path, typer.Argument(help="Results directory of a run.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Turn OLD, a case of Cobre 0.5.1, into the 0.18 case NEW; tell what was done, and check NEW."""
+    """Check RESULTS: files are as they were written, and power, water, storage and costs add up."""
     try:
-        changes = migrate_case(old, new)
-    except CaseError as error:
-        if as_json:
-            for problem in error.problems:
-                _line(dump({"type": "problem", **vars(problem)}))
-            _line(dump({"type": "result", "status": "failed", "problems": len(error.problems)}))
+        opened = Results.open(results)
+        opened.verify()
+        balances = opened.check()
+    except ResultsError as error:
         sys.stderr.write(f"pycobre: {error}\n")
         raise typer.Exit(error.exit_code) from None
+    broken = [balance for balance in balances if not balance.holds]
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
-    for file in dict.fromkeys(change.file for change in changes):
-        console.print(file, markup=False, style="bold")
-        for change in changes:
-            if change.file == file:
-                console.print(f"  {change}", markup=False)
-                if as_json:
-                    _line(dump({"type": "change", **vars(change)}))
-    console.print(f"{len(changes)} changes; the new case is in {new}\n", markup=False)
-    _validate(new, {}, as_json)
-
-
-schema = typer.Typer(help="The case format, for editors and other programs.", no_args_is_help=True)
-app.add_typer(schema, name="schema")
-
-
-@schema.command("export")
-def export_format(
-    directory: Annotated[Path, typer.Argument(help="Where the files go.", show_default=False)],
-) -> None:
-    """Write the JSON Schemas of the case files, and the Parquet columns in tables.csv, to DIRECTORY."""
-    try:
-        written = export_schemas(directory)
-    except OSError as error:
-        sys.stderr.write(f"pycobre schema export: {error}\n")
-        raise typer.Exit(2) from None
-    sys.stdout.write(f"{len(written)} files are in {directory}\n")
+    for balance in balances:
+        if as_json:
+            _line(dump({"type": "balance", "holds": balance.holds, **vars(balance)}))
+        console.print(str(balance), markup=False, style=None if balance.holds else "bold red")
+    if as_json:
+        _line(dump({"type": "result", "status": "failed" if broken else "done", "broken": len(broken)}))
+    if broken:
+        raise typer.Exit(ResultsError.exit_code)
 
 
 @app.command()

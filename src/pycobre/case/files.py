@@ -46,6 +46,7 @@ LOAD_FACTORS = "scenarios/load_factors.json"
 CORRELATION = "scenarios/correlation.json"
 EXTERNAL_INFLOW = "scenarios/external_inflow_scenarios.parquet"
 EXTERNAL_LOAD = "scenarios/external_load_scenarios.parquet"
+EXTERNAL_SOURCES = "scenarios/external_ncs_scenarios.parquet"
 NOISE_OPENINGS = "scenarios/noise_openings.parquet"
 THERMAL_BOUNDS = "constraints/thermal_bounds.parquet"
 HYDRO_BOUNDS = "constraints/hydro_bounds.parquet"
@@ -107,6 +108,7 @@ class CaseFiles:
     load_stats: Table | None = None
     external_inflow: Table | None = None
     external_load: Table | None = None
+    external_sources: Table | None = None
     noise_openings: Table | None = None
     thermal_bounds: Table | None = None
     sources: SourcesFile | None = None

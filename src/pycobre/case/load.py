@@ -86,6 +86,7 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
     ("external_inflow", files.EXTERNAL_INFLOW, tables.EXTERNAL_INFLOW),
     ("external_load", files.EXTERNAL_LOAD, tables.EXTERNAL_LOAD),
+    ("external_sources", files.EXTERNAL_SOURCES, tables.EXTERNAL_SOURCES),
     ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
     ("source_stats", files.SOURCE_STATS, tables.SOURCE_STATS),
     ("tailraces", files.TAILRACES, tables.TAILRACES),
@@ -110,9 +111,9 @@ class Case:
     openings
         Given noise, one array of shape (openings, noise dimension) a stage; ``None`` if it is drawn.
     scenarios
-        What forward passes replay, by class (``inflow``, ``load``) and scheme (``external``,
-        ``historical``): one array a stage, (scenarios, hydros) in m³/s or (scenarios, buses of random
-        demand) in MW.
+        What forward passes replay, by class (``inflow``, ``load``, ``ncs``) and scheme (``external``,
+        ``historical``): one array a stage, (scenarios, hydros) in m³/s, (scenarios, buses of random
+        demand) in MW, or (scenarios, sources with statistics) as shares of the capacity.
     warnings
         What is odd about the case, but honoured.
     """

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pycobre.case import files
 from pycobre.case.config import (
     BoundStalling,
+    ByScenario,
     Config,
+    CutSelection,
+    Domination,
+    DynamicSelection,
     IterationLimit,
+    NearOptimalSelection,
+    Parallelism,
     SampledPasses,
     ScenarioSource,
     TimeLimit,
@@ -25,6 +32,21 @@ class BoundStallingOption:
 
     iterations: int
     tolerance: float
+
+
+@dataclass(frozen=True)
+class RowOption:
+    """Which cuts are rows of their stage problem, as :class:`pycobre.sddp.RowSelection` says it.
+
+    Whatever is chosen, other cuts join where they are violated: only speed depends on it.
+    """
+
+    method: Literal["binding", "highest", "oldest_highest"] = "binding"
+    recent_iterations: int = 5
+    tolerance: float = 0.0
+    every: int = 1
+    first_iteration: int = 1
+    most_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +93,11 @@ class StudyOptions:
         Divisor of the costs inside the stage problems, or ``None`` to choose one.
     export_stochastic
         Whether the results hold the inflow models and the openings.
+    rows
+        Which cuts are rows.
+    openings_a_part
+        Most openings of a trial point that are one unit of work, or ``half`` of a stage's; ``None`` for the
+        engine's choice.
     """
 
     forward_passes: int
@@ -86,6 +113,8 @@ class StudyOptions:
     simulation_schemes: Schemes
     cost_scale_factor: float | None
     export_stochastic: bool
+    rows: RowOption
+    openings_a_part: int | Literal["half"] | None
 
 
 def check_options(case: CaseFiles, findings: Findings) -> None:
@@ -108,6 +137,13 @@ def check_options(case: CaseFiles, findings: Findings) -> None:
             "is required when the simulation is enabled",
             field="simulation.selection",
             hint='such as {"method": "sampled", "num_scenarios": 100}',
+        )
+    if config.training.cut_selection.row_activity_tolerance is not None:
+        findings.warn(
+            files.CONFIG,
+            "has no effect: whether a cut is binding is read from the solver's basis, without a tolerance",
+            field="training.cut_selection.row_activity_tolerance",
+            hint="leave it out",
         )
     if not config.simulation.enabled and any(
         key.startswith("simulation.selection") for key in case.overridden
@@ -148,7 +184,37 @@ def read_options(config: Config) -> StudyOptions:
         simulation_schemes=_schemes(simulation.scenario_source or training.scenario_source),
         cost_scale_factor=config.modeling.cost_scale_factor,
         export_stochastic=config.exports.stochastic,
+        rows=_rows(training.cut_selection),
+        openings_a_part=_openings_a_part(training.parallelism),
     )
+
+
+def _rows(selection: CutSelection) -> RowOption:
+    method, most = selection.selection, selection.max_active_per_stage
+    if isinstance(method, NearOptimalSelection):
+        return RowOption(
+            method="highest" if method.method == "level1" else "oldest_highest",
+            tolerance=method.tie_tolerance,
+            every=method.check_frequency,
+            most_rows=most,
+        )
+    if isinstance(method, Domination):
+        return RowOption(
+            method="highest",
+            tolerance=method.domination_tolerance,
+            every=method.check_frequency,
+            most_rows=most,
+        )
+    if isinstance(method, DynamicSelection):
+        # The format counts the iterations before the one at hand.
+        recent, first = method.seed_window + 1, method.start_iteration
+        return RowOption(recent_iterations=recent, first_iteration=first, most_rows=most)
+    return RowOption(most_rows=most)
+
+
+def _openings_a_part(parallelism: Parallelism) -> int | Literal["half"] | None:
+    scheduler = parallelism.backward_scheduler
+    return None if isinstance(scheduler, ByScenario) else scheduler.block_size or "half"
 
 
 def _schemes(source: ScenarioSource | None) -> Schemes:

@@ -183,6 +183,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
         (case.inflow_history, files.INFLOW_HISTORY, "hydro", hydros, False),
         (case.external_inflow, files.EXTERNAL_INFLOW, "hydro", hydros, False),
         (case.external_load, files.EXTERNAL_LOAD, "bus", buses, False),
+        (case.external_sources, files.EXTERNAL_SOURCES, "ncs", entities["sources"], False),
         (case.load_stats, files.LOAD_STATS, "bus", buses, False),
         (case.source_stats, files.SOURCE_STATS, "ncs", entities["sources"], False),
         *(

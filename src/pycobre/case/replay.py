@@ -12,12 +12,14 @@ from pycobre.case.config import ScenarioSource, YearRange
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.history import average, check_windows, day_of, number_of
+from pycobre.case.sources import drawn_source_ids
 from pycobre.case.statistics import hydro_ids, positions, random_bus_ids, study_stages
 from pycobre.case.tables import FloatArray, Table
 
 DIMENSION = "dimension"
 Scenarios = dict[tuple[str, str], tuple[FloatArray, ...]]
-"""By class and scheme: one array (S, n) a stage, in m³/s or MW, hydros or random buses by id."""
+"""By class and scheme: one array (S, n) a stage, in m³/s, MW or shares of capacity; hydros, random buses or
+sources with statistics by id."""
 
 
 def resolve_scenarios(case: CaseFiles, findings: Findings) -> Scenarios:
@@ -29,13 +31,14 @@ def resolve_scenarios(case: CaseFiles, findings: Findings) -> Scenarios:
     wanted = {
         (name, scheme.scheme)
         for source in sources
-        for name in ("inflow", "load")
+        for name in ("inflow", "load", "ncs")
         if (scheme := getattr(source, name)) is not None
     }
     found: Scenarios = {}
     external: tuple[tuple[str, str, Table | None, str, str, list[int]], ...] = (
         ("inflow", files.EXTERNAL_INFLOW, case.external_inflow, "hydro", "value_m3s", hydro_ids(case)),
         ("load", files.EXTERNAL_LOAD, case.external_load, "bus", "value_mw", random_bus_ids(case)),
+        ("ncs", files.EXTERNAL_SOURCES, case.external_sources, "ncs", "value", drawn_source_ids(case)),
     )
     for name, file, table, kind, value, ids in external:
         there = (case.root / file).is_file()
@@ -51,14 +54,15 @@ def resolve_scenarios(case: CaseFiles, findings: Findings) -> Scenarios:
             )
         elif table is not None:
             found[name, "external"] = _external(case, table, file, kind, value, ids, findings)
-    if ("load", "historical") in wanted:
-        findings.add(
-            DIMENSION,
-            files.CONFIG,
-            "there is no history of demands to replay",
-            field="scenario_source.load.scheme",
-            hint='use "in_sample", "out_of_sample" or "external"',
-        )
+    for name, what in (("load", "demands"), ("ncs", "the sources' availability")):
+        if (name, "historical") in wanted:
+            findings.add(
+                DIMENSION,
+                files.CONFIG,
+                f"there is no history of {what} to replay",
+                field=f"scenario_source.{name}.scheme",
+                hint='use "in_sample", "out_of_sample" or "external"',
+            )
     _resolve_history(case, sources, ("inflow", "historical") in wanted, found, findings)
     return found
 
@@ -84,7 +88,7 @@ def _external(
                 f"has no value in some scenario for {kind} {list_ids(lost)}" if lost else "has no scenario",
                 entity=entity,
                 field="scenario_id",
-                hint="every scenario of a stage needs every plant, or bus of random demand",
+                hint="every scenario needs every plant, bus of random demand, or source with statistics",
             )
             continue
         found.append(values)

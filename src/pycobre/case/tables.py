@@ -116,6 +116,10 @@ EXTERNAL_LOAD = TableSpec(
     (_id("stage_id"), _id("scenario_id"), _id("bus_id"), Column("value_mw", "double")),
     ("stage_id", "scenario_id", "bus_id"),
 )
+EXTERNAL_SOURCES = TableSpec(
+    (_id("stage_id"), _id("scenario_id"), _id("ncs_id"), Column("value", "double", minimum=0, maximum=1)),
+    ("stage_id", "scenario_id", "ncs_id"),
+)
 NOISE_OPENINGS = TableSpec(
     (
         _id("stage_id"),

@@ -28,11 +28,6 @@ _SOLVER = Refusal(
     "the LP solver's options can't be set; pycobre chooses them by the size of the problem",
     "leave it out",
 )
-_NO_REPLAY = Refusal(
-    "the availability of sources can't be replayed for now",
-    'use "in_sample" or "out_of_sample"',
-    ("in_sample", "out_of_sample"),
-)
 _ENUMERATED = Refusal("paths can't be enumerated for now", 'use "sampled"', ("sampled",))
 _EXPORTS = Refusal("this export is not written for now", "set it to false", (False,))
 _CHECKPOINTS = Refusal("no checkpoints are written during the training for now", "leave it out", (False,))
@@ -47,14 +42,17 @@ SETTINGS: Mapping[str, Refusal] = {
         "the gap rule needs an exact upper bound, which is not computed for now",
         "use bound_stalling or time_limit",
     ),
-    "training.cut_selection": Refusal("cuts can't be selected by configuration for now", "leave it out"),
-    "training.parallelism.backward_scheduler": Refusal(
-        "work is dealt by scenario", 'use "by_scenario" or leave it out', ("by_scenario",)
+    "training.cut_selection.selection.candidate_recency": Refusal(
+        "old cuts are never left out, because bound and policy would suffer", "leave it out"
+    ),
+    "training.cut_selection.selection.max_added_per_round": Refusal(
+        "cuts that are violated join one by one", "leave it out", (10,)
+    ),
+    "training.cut_selection.selection.violation_tolerance": Refusal(
+        "cuts join where they are violated by more than rounding", "leave it out", (1e-10,)
     ),
     "training.solver": _SOLVER,
-    "training.scenario_source.ncs": _NO_REPLAY,
     "simulation.selection.method": _ENUMERATED,
-    "simulation.scenario_source.ncs": _NO_REPLAY,
     "simulation.solver": _SOLVER,
     "simulation.io_channel_capacity": Refusal(
         "results are written without such a channel", "leave it out", (64,)
@@ -82,6 +80,15 @@ HONOURED_SETTINGS = frozenset(
         "training.selection.forward_passes",
         "training.stopping_rules",
         "training.stopping_mode",
+        "training.cut_selection.max_active_per_stage",
+        "training.cut_selection.row_activity_tolerance",
+        "training.cut_selection.selection.check_frequency",
+        "training.cut_selection.selection.domination_tolerance",
+        "training.cut_selection.selection.method",
+        "training.cut_selection.selection.seed_window",
+        "training.cut_selection.selection.start_iteration",
+        "training.cut_selection.selection.tie_tolerance",
+        "training.parallelism",
         "training.tree_seed",
         "training.scenario_source.seed",
         "training.scenario_source.openings.source",
@@ -90,9 +97,11 @@ HONOURED_SETTINGS = frozenset(
         "simulation.scenario_source.seed",
         "simulation.scenario_source.inflow",
         "simulation.scenario_source.load",
+        "simulation.scenario_source.ncs",
         "simulation.scenario_source.historical_years",
         "training.scenario_source.inflow",
         "training.scenario_source.load",
+        "training.scenario_source.ncs",
         "training.scenario_source.historical_years",
         "simulation.scenario_source.openings.source",
         "modeling.cost_scale_factor",
@@ -125,7 +134,6 @@ FILES: Mapping[str, Refusal] = {
     file: Refusal(reason, "remove the file, or take out what it lists")
     for file, reason in {
         "post_study_stages.json": "deliveries after the study are not modelled for now",
-        "scenarios/external_ncs_scenarios.parquet": "external scenarios can't be read for now",
         "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"
         " for now",
     }.items()

@@ -15,6 +15,7 @@ from pycobre.comm.launched import LauncherPipe as LauncherPipe
 from pycobre.comm.launched import follow_launcher as follow_launcher
 from pycobre.comm.launched import launcher_pipe as launcher_pipe
 from pycobre.comm.local import LocalCommunicator as LocalCommunicator
+from pycobre.comm.machine import ranks_here as ranks_here
 from pycobre.comm.segment import usable_cpus as usable_cpus
 from pycobre.comm.shm import ShmCommunicator as ShmCommunicator
 from pycobre.comm.shm import ShmConfig as ShmConfig

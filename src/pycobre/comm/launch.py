@@ -261,10 +261,11 @@ def launch(
     ranks
         How many to start on this machine.
     backend
-        How they talk: ``shm``, or ``tcp`` over this machine's loopback.
+        How they talk: ``shm``, or ``tcp`` over this machine's loopback and Unix sockets.
     environment
         Of the ranks, by default this process's; the ``COBRE_…`` variables of the group are added, and
-        replace those of a group that this process is in.
+        replace those of a group that this process is in. Its limits, and over tcp its Unix sockets, seals and
+        TLS files, stay as they are set.
     timeout_secs
         Limit of the start and of each collective in seconds.
     grace_secs

@@ -9,7 +9,7 @@ Every subject adds its own columns and rows: :mod:`~pycobre.lp.network` the powe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pycobre.lp.draft import Draft
 from pycobre.lp.generic import add_constraints
@@ -56,4 +56,5 @@ def _build(draft: Draft) -> StageModel:
         carried_state=by_state,
         carried_noise=by_noise,
     )
+    template = replace(template, state_names=draft.states.names(draft.system))
     return StageModel(template, Layout(**draft.at))

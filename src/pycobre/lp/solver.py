@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from pycobre import _native
 from pycobre.lp.ladder import LADDER, ladder_options, usual_options
 from pycobre.lp.template import FloatArray, IntArray, Sparse, StageTemplate
+from pycobre.lp.words import explain_in_words, states_behind
 
 BasisArray = NDArray[np.int8]
 
@@ -115,9 +117,23 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Names of the rows and columns in conflict, and the trouble of writing the dump, if any."""
+    """Why a problem has no optimum.
+
+    Attributes
+    ----------
+    conflict
+        Names of the rows and columns that can't hold together.
+    words
+        The same as a sentence, if there is one.
+    states
+        Incoming states that move these rows, by name.
+    trouble
+        That of writing the dump, if any.
+    """
 
     conflict: tuple[str, ...]
+    words: str
+    states: Mapping[str, float]
     trouble: str
 
 
@@ -372,7 +388,13 @@ class HighsSolver(StageSolver):
         trouble, rows, columns = self._problem.explain(state, noise, row_names, self._column_names, dump)
         cores = len(row_names)
         names = [row_names[row] if row < cores else f"cut_{row - cores}" for row in rows]
-        return Explanation((*names, *(self._column_names[column] for column in columns)), trouble)
+        conflict = (*names, *(self._column_names[column] for column in columns))
+        return Explanation(
+            conflict,
+            explain_in_words(self.template, conflict, state, noise),
+            states_behind(self.template, conflict, state),
+            trouble,
+        )
 
     @property
     def counts(self) -> SolverCounts:

@@ -99,6 +99,8 @@ class StageTemplate:
         k0, K and L of the carried part.
     column_names, row_names
         For people, unique within the stage.
+    state_names
+        Of the incoming states, for people; may be left out.
     """
 
     name: str
@@ -116,6 +118,7 @@ class StageTemplate:
     carried_noise: Sparse
     column_names: tuple[str, ...]
     row_names: tuple[str, ...]
+    state_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         columns, rows = len(self.cost), len(self.row_lower)

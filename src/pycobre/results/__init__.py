@@ -1,5 +1,6 @@
 """Results on disk: tables with units, the policy, the manifest; whole or not at all, and read back lazily."""
 
+from pycobre.results.check import Balance as Balance
 from pycobre.results.digest import digest as digest
 from pycobre.results.open import Results as Results
 from pycobre.results.policy_store import write_policy as write_policy

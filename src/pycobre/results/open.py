@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pycobre.errors import ResultsError
+from pycobre.results.check import Balance, check_balances
 from pycobre.results.durable import sha256_of
 from pycobre.results.manifest import MANIFEST, manifest_of
 from pycobre.results.schema import FORMAT_VERSION
@@ -100,6 +101,16 @@ class Results:
                 wrong.append(f"{name} was changed")
         if wrong:
             raise ResultsError(f"{self.path} is not what was written: {'; '.join(wrong)}")
+
+    def check(self) -> tuple[Balance, ...]:
+        """Whether power, water, storage and costs of the simulation add up, from its tables alone.
+
+        Raises
+        ------
+        ResultsError
+            There is no simulation, or a table lacks rows.
+        """
+        return check_balances(self)
 
     def __getattr__(self, name: str) -> Table:
         if name.startswith("_") or name not in self.__dict__.get("tables", ()):

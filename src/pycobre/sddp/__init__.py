@@ -13,6 +13,7 @@ from pycobre.sddp.graph import Node as Node
 from pycobre.sddp.graph import PolicyGraph as PolicyGraph
 from pycobre.sddp.policy import Policy as Policy
 from pycobre.sddp.risk import Cvar as Cvar
+from pycobre.sddp.selection import RowSelection as RowSelection
 from pycobre.sddp.simulate import SimulatedRound as SimulatedRound
 from pycobre.sddp.simulate import SimulationSummary as SimulationSummary
 from pycobre.sddp.simulate import simulate as simulate

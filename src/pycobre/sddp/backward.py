@@ -17,7 +17,7 @@ from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, Stage
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
-from pycobre.sddp.work import block_of, block_sizes, gather, parts_of
+from pycobre.sddp.work import block_of, block_sizes, gather, rank_in_group
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -110,7 +110,7 @@ class Backward:
         policy, comm = self.policy, self.comm
         numbers = np.zeros(1, dtype=np.int64) if scenarios is None else scenarios
         at = policy.graph.nodes[node]
-        parts = parts_of(len(at.openings))
+        parts = policy.parts[node]
         units = [(part, k) for part in range(len(parts)) for k in range(len(trial))]
         block = block_of(len(units), comm.rank, comm.size)
         record = self._solve(node, trial, numbers, units[block.start : block.stop])
@@ -141,7 +141,7 @@ class Backward:
         known when the costs of all are.
         """
         solver, at = self.solvers[node], self.policy.graph.nodes[node]
-        parts = parts_of(len(at.openings))
+        parts = self.policy.parts[node]
         single = () if at.risk is None else (max(len(part) for part in parts),)
         record = np.zeros(
             len(units),
@@ -180,6 +180,7 @@ class Backward:
                 iteration=self.iteration,
                 scenario=int(numbers[which[what.unit]]),
                 opening=parts[units[what.unit][0]].start + what.opening - int(first[what.unit]),
+                rank=rank_in_group(self.comm),
                 dump_directory=self.dump_directory,
             ) from None
         # A rank's last units may all be short: its arrays are then narrower than the record.

@@ -23,6 +23,7 @@ def stage_problem_error(
     iteration: int | None,
     scenario: int,
     opening: int,
+    rank: int | None,
     dump_directory: str | None,
 ) -> StageProblemError:
     """Error that names the place and what is in conflict there; the problem is written out if asked for."""
@@ -34,10 +35,14 @@ def stage_problem_error(
     explanation = solver.explain(state, noise, dump)
     return StageProblemError(
         stage=stage,
+        name=solver.template.name,
         status=status,
         iteration=iteration,
         scenario=scenario,
         opening=opening,
+        rank=rank,
         conflict=explanation.conflict,
+        reason=explanation.words,
+        states=explanation.states,
         dump=dump if dump and not explanation.trouble else None,
     )

@@ -102,6 +102,7 @@ def walk(
     draw: Draw,
     *,
     keep: bool = False,
+    rank: int | None = None,
     dump_directory: str | None = None,
 ) -> Walk:
     """Walk *scenarios* through the graph.
@@ -110,6 +111,8 @@ def walk(
     ----------
     keep
         Also keep each step's full solution.
+    rank
+        Whom an error names as the one that walked; ``None`` where there is one alone.
     dump_directory
         Where a problem that can't be solved is written.
 
@@ -118,7 +121,7 @@ def walk(
     StageProblemError
         A stage problem has no optimum.
     """
-    return _Walkers(policy, solvers, scenarios, draw, keep, dump_directory).walk()
+    return _Walkers(policy, solvers, scenarios, draw, keep, rank, dump_directory).walk()
 
 
 class _Walkers:
@@ -131,10 +134,12 @@ class _Walkers:
         scenarios: range,
         draw: Draw,
         keep: bool,
+        rank: int | None,
         dump_directory: str | None,
     ) -> None:
         self.policy, self.graph, self.solvers = policy, policy.graph, solvers
-        self.scenarios, self.draw, self.keep, self.dump_directory = scenarios, draw, keep, dump_directory
+        self.scenarios, self.draw, self.keep = scenarios, draw, keep
+        self.rank, self.dump_directory = rank, dump_directory
         count = len(scenarios)
         self.place = np.full(count, ROOT)
         self.worth = np.ones(count)
@@ -207,6 +212,7 @@ class _Walkers:
                 iteration=self.draw.iteration,
                 scenario=self.scenarios[int(members[unit])],
                 opening=int(openings[unit]),
+                rank=self.rank,
                 dump_directory=self.dump_directory,
             ) from None
         return Step(node, members, openings, state, noise, dispatch)

@@ -12,17 +12,21 @@ from pycobre.lp import BASIC, BasisArray, StageSolver
 from pycobre.sddp.cuts import CutPool
 from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
-from pycobre.sddp.work import parts_of
+from pycobre.sddp.selection import NodeRows, RowSelection
+from pycobre.sddp.work import OPENINGS_A_PART, parts_of
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-_ROW_ITERATIONS = 5
-"""A cut stays a row of its stage problem for so many iterations after it was last binding."""
 
 
 class Policy:
     """Cuts of every node of a graph; whole after every iteration, whatever happens in the next.
+
+    Parameters
+    ----------
+    selection
+        Which cuts are rows; those that were binding lately unless told otherwise.
+    openings_a_part
+        Most openings of one unit of work, one number a node.
 
     Attributes
     ----------
@@ -30,12 +34,23 @@ class Policy:
         What the policy is for.
     pool
         Its cuts.
+    parts
+        The parts that each node's openings are solved in.
     history
         One record an iteration.
     """
 
-    def __init__(self, graph: PolicyGraph, memory: SharedMemoryProvider, forward_passes: int) -> None:
+    def __init__(
+        self,
+        graph: PolicyGraph,
+        memory: SharedMemoryProvider,
+        forward_passes: int,
+        selection: RowSelection | None = None,
+        openings_a_part: Sequence[int] | None = None,
+    ) -> None:
         self.graph = graph
+        most = openings_a_part or [OPENINGS_A_PART] * len(graph.nodes)
+        self.parts = [parts_of(len(node.openings), n) for node, n in zip(graph.nodes, most, strict=True)]
         states = [
             node.template.states_out if graph.arcs_from(position) else None
             for position, node in enumerate(graph.nodes)
@@ -45,11 +60,9 @@ class Policy:
         # One start basis a part of the openings and forward pass, shape (parts, passes, L), the same on every
         # rank: a unit of work may start from nothing else. No basis yet is one of length zero.
         self._bases: list[BasisArray] = [
-            np.empty((len(parts_of(len(node.openings))), forward_passes, 0), dtype=np.int8)
-            for node in graph.nodes
+            np.empty((len(parts), forward_passes, 0), dtype=np.int8) for parts in self.parts
         ]
-        # Iteration in which each cut of a node was last binding, or made.
-        self._last_used: list[IntArray] = [np.empty(0, dtype=np.int64) for _ in graph.nodes]
+        self._rows = [NodeRows(selection or RowSelection()) for _ in graph.nodes]
 
     @property
     def lower_bound(self) -> float:
@@ -68,7 +81,7 @@ class Policy:
     def keep_bases(
         self, node: int, scenarios: Sequence[int], fresh: BasisArray, cuts: int, iteration: int
     ) -> NDArray[np.int32]:
-        """Start *scenarios* of *node* from *fresh* bases from now on; returns the cuts that are worth a row.
+        """Start *scenarios* of *node* from *fresh* bases from now on; returns the cuts that are rows.
 
         Parameters
         ----------
@@ -78,11 +91,6 @@ class Policy:
             How many cuts the node has: the last entries of a basis.
         iteration
             The iteration at hand.
-
-        Returns
-        -------
-        Positions of the cuts that were made, or binding in a fresh basis, within the last iterations,
-        ascending.
         """
         old, length = self._bases[node], fresh.shape[2]
         # A cut younger than a basis is basic in it.
@@ -93,11 +101,7 @@ class Policy:
             kept[:] = fresh[:, :1]  # a scenario that never came by starts from the first that did
         kept[:, list(scenarios)] = fresh
         self._bases[node] = kept
-        last_used = np.full(cuts, iteration)
-        last_used[: len(self._last_used[node])] = self._last_used[node]
-        last_used[(fresh[:, :, length - cuts :] != BASIC).any(axis=(0, 1))] = iteration
-        self._last_used[node] = last_used
-        return np.flatnonzero(last_used > iteration - _ROW_ITERATIONS).astype(np.int32)
+        return self._rows[node].choose(self.pool.of(node), cuts, fresh, iteration)
 
     def evaluate(self, node: int, state: FloatArray) -> float:
         """Future cost after *node* that the cuts promise at outgoing *state*; ``-inf`` without cuts."""

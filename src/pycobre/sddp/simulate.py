@@ -14,7 +14,7 @@ from pycobre.sddp.forward import ENDED, Draw, Step, Walk, walk
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.source import NoiseSource
 from pycobre.sddp.train import mean, sample_deviation
-from pycobre.sddp.work import block_of, block_sizes, gather
+from pycobre.sddp.work import block_of, block_sizes, gather, rank_in_group
 from pycobre.stochastic import Purpose
 
 FloatArray = NDArray[np.float64]
@@ -97,7 +97,9 @@ def simulate(
         count = min(_round_size(policy), scenarios - first)
         mine = block_of(count, comm.rank, comm.size)
         own = range(first + mine.start, first + mine.stop)
-        walked = walk(policy, solvers, own, draw, keep=True, dump_directory=dump_directory)
+        walked = walk(
+            policy, solvers, own, draw, keep=True, rank=rank_in_group(comm), dump_directory=dump_directory
+        )
         whole = _gather_walk(comm, policy, walked, mine, count)
         yield SimulatedRound(first, whole, whole.total_cost())
 

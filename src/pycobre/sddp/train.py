@@ -19,7 +19,7 @@ from pycobre.sddp.forward import Draw, walk
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.source import NoiseSource
 from pycobre.sddp.stopping import Stopping
-from pycobre.sddp.work import block_of, block_sizes, gather
+from pycobre.sddp.work import block_of, block_sizes, gather, rank_in_group
 from pycobre.stochastic import Purpose
 
 FloatArray = NDArray[np.float64]
@@ -81,6 +81,7 @@ def train(
             solvers,
             mine,
             Draw(settings.seed, Purpose.FORWARD, iteration, settings.source),
+            rank=rank_in_group(comm),
             dump_directory=settings.dump_directory,
         )
         paths = gather(comm, forward.node, blocks)

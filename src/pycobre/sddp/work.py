@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pycobre.comm import Communicator
 
 OPENINGS_A_PART = 5
-"""At most. Fewer make better balance; more make use of each other, one solve starting from the last."""
+"""At most, unless told otherwise. Fewer make better balance; more make use of each other, one solve starting
+from the last."""
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -28,13 +29,19 @@ def block_sizes(count: int, size: int) -> list[int]:
     return [len(block_of(count, rank, size)) for rank in range(size)]
 
 
-def parts_of(openings: int) -> list[range]:
+def rank_in_group(comm: Communicator) -> int | None:
+    """The rank that errors name, ``None`` where there is one alone."""
+    return comm.rank if comm.size > 1 else None
+
+
+def parts_of(openings: int, most: int = OPENINGS_A_PART) -> list[range]:
     """The parts that a node's openings are solved in, each a unit of work at a trial point.
 
-    A function of their number alone, so that no result depends on the ranks. Parts let ranks share a trial
-    point: its difficulty is then shared as well, and more ranks than trial points find work.
+    Parts have at most *most* openings. A function of numbers that are the same everywhere, so that no result
+    depends on the ranks. Parts let ranks share a trial point: its difficulty is then shared as well, and more
+    ranks than trial points find work.
     """
-    count = -(-openings // OPENINGS_A_PART)
+    count = -(-openings // most)
     return [block_of(openings, part, count) for part in range(count)]
 
 

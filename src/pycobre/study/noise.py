@@ -78,25 +78,40 @@ def forward_noise(
             continue
         if name == "inflow":
             replays[name] = replay_inflows(recursion, system.inflow, given)
+            continue
+        if name == "load":
+            random = list(system.load.random_buses)
+            ids = [system.buses[b].id for b in random]
+            mean, std = system.load.mean_mw[random], system.load.std_mw[random]
+            replays[name] = _replay(system, given, "bus", ids, mean, std)
         else:
-            replays[name] = _replay_load(system, given)
+            drawn = list(system.availability.drawn)
+            ids = [system.sources[s].id for s in drawn]
+            mean, std = system.availability.mean[drawn], system.availability.std[drawn]
+            replays[name] = _replay(system, given, "source", ids, mean, std)
     fresh = tuple(name for name in terms if getattr(schemes, name) == OUT_OF_SAMPLE)
     profiles = system.correlation.profile_of_stage
     return ForwardNoise(terms, fresh, replays, factors, profiles, system.within_reach)
 
 
-def _replay_load(system: System, demand_mw: tuple[FloatArray, ...]) -> Replay:
-    """Noise of the random buses that makes *demand_mw*, (S, B) a stage in the order of these buses."""
-    buses = list(system.load.random_buses)
+def _replay(
+    system: System,
+    given: tuple[FloatArray, ...],
+    kind: str,
+    ids: list[int],
+    mean: FloatArray,
+    std: FloatArray,
+) -> Replay:
+    """Noise that makes the *given* values, (S, n) a stage, of entities with (n, T) *mean* and *std*."""
     noise = []
-    for t, values in enumerate(demand_mw):
-        mean, std = system.load.mean_mw[buses, t], system.load.std_mw[buses, t]
-        missed = (std == 0.0) & (np.abs(values - mean) > 1e-6 * np.maximum(1.0, np.abs(values)))
+    for t, values in enumerate(given):
+        center, spread = mean[:, t], std[:, t]
+        missed = (spread == 0.0) & (np.abs(values - center) > 1e-6 * np.maximum(1.0, np.abs(values)))
         if missed.any():
             scenario, place = (int(i) for i in np.argwhere(missed)[0])
             raise ValueError(
-                f"bus {system.buses[buses[place]].id} is certain in stage {system.stages[t].id}, at"
-                f" {mean[place]:g} MW, and can't have {values[scenario, place]:g} MW"
+                f"{kind} {ids[place]} is certain in stage {system.stages[t].id}, at {center[place]:g},"
+                f" and can't have {values[scenario, place]:g}"
             )
-        noise.append(np.where(std > 0.0, (values - mean) / np.where(std > 0.0, std, 1.0), 0.0))
+        noise.append(np.where(spread > 0.0, (values - center) / np.where(spread > 0.0, spread, 1.0), 0.0))
     return Replay(tuple(noise))

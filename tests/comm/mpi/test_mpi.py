@@ -80,6 +80,32 @@ def test_messages_past_the_limit_of_one_go_in_several(run_ranks):
     assert job.returncode == 0, job.stderr
 
 
+def test_what_mpi_complains_of_reaches_every_rank_with_its_code_and_text(run_ranks):
+    job = run_ranks(
+        3,
+        "import numpy as np\n"
+        "from mpi4py import MPI\n"
+        "from pycobre.comm.mpi import exchange\n"
+        "from pycobre.errors import CollectiveFailed\n"
+        "def refused(comm, finish, buf, root):\n"
+        "    finish(comm.Ibcast([buf, MPI.BYTE], 99 if comm.Get_rank() == 1 else root), buf)\n"
+        "exchange.broadcast = refused\n"
+        "with MpiCommunicator() as comm:\n"
+        "    with comm.duplicate() as other:\n"
+        "        try:\n"
+        "            other.broadcast(np.zeros(1_000), 0)\n"
+        "            other.barrier()  # rank 0 may have sent all before it hears of it\n"
+        "        except CollectiveFailed as error:\n"
+        "            assert (error.reason, error.ranks) == ('aborted', (1,)), error\n"
+        "            assert MPI.Get_error_class(error.mpi_error_code) == MPI.ERR_ROOT, error\n"
+        "            assert error.message.startswith('MPI failed on rank 1: '), error\n"
+        "            assert 'root' in error.message.lower(), error\n"
+        "        else:\n"
+        "            raise AssertionError('nobody heard of it')\n",
+    )
+    assert (job.returncode, job.stderr) == (0, "")
+
+
 def test_a_window_is_freed_when_no_rank_uses_it_any_more(run_ranks):
     job = run_ranks(
         2,

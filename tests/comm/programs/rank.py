@@ -1,38 +1,26 @@
-"""One rank of a campaign: ``python -m comm.programs.rank SEED FIRST LAST BATCH``.
-
-It tells a digest a batch, or with a BATCH of 0 a digest a step, to its launcher if that is ours.
-"""
+"""One rank of a campaign: ``python -m comm.programs.rank SOCKET`` runs the steps that it is sent there."""
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
+import socket
 import sys
 
-from comm.programs.steps import program
-from pycobre.comm import create_communicator, launcher_pipe
+from comm.programs.group import digest, receive, send
+from comm.programs.steps import RECORD_BYTES, read
+from pycobre.comm import create_communicator
 
 
-def main(seed: int, first: int, last: int, batch: int) -> None:
-    pipe = launcher_pipe()
-
-    def say(words: str) -> None:
-        if pipe is not None:
-            pipe.send(words.encode())
-        else:
-            sys.stdout.write(f"{comm.rank} {words}\n")
-
-    with create_communicator() as comm:
-        for begin in range(first, last, batch or 1):
-            digest = hashlib.blake2b()
-            for number in range(begin, min(last, begin + (batch or 1))):
-                for place, step in enumerate(program(seed, number, comm.size)):
-                    found = step.run(comm)
-                    digest.update(found)
-                    if not batch:
-                        say(f"{number} {place} {hashlib.blake2b(found).hexdigest()}")
-            if batch:
-                say(f"{begin} {digest.hexdigest()}")
+def main(place: str) -> None:
+    with create_communicator() as comm, socket.socket(socket.AF_UNIX) as campaign:
+        campaign.connect(place)
+        send(campaign, bytes([comm.rank]))
+        with contextlib.suppress(EOFError):
+            while True:
+                asked = receive(campaign)
+                records = [asked[at : at + RECORD_BYTES] for at in range(0, len(asked), RECORD_BYTES)]
+                send(campaign, b"".join(digest(read(record, comm.size).run(comm)) for record in records))
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(sys.argv[1])

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import secrets
-import shutil
 import signal
 import socket
 import struct
@@ -220,20 +219,7 @@ def test_a_group_that_was_made_of_links_says_that_it_can_not_be_duplicated():
     on_all(linked(2), rank)
 
 
-def test_promises_are_kept_inside_tls_by_ranks_started_by_hand(tmp_path: Path):
-    if shutil.which("openssl") is None:
-        pytest.skip("the openssl command makes the certificates; install it")
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=tmp_path, check=True, capture_output=True, timeout=30)
-
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=ca")
-    openssl("req", *curve, "-keyout", "rank.key", "-out", "rank.csr", "-subj", "/CN=rank")
-    openssl(
-        *("x509", "-req", "-in", "rank.csr", "-CA", "ca.pem", "-CAkey", "ca.key"),
-        *("-CAcreateserial", "-out", "rank.pem", "-days", "2"),
-    )
+def test_promises_are_kept_inside_tls_by_ranks_started_by_hand(authority):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -246,9 +232,9 @@ def test_promises_are_kept_inside_tls_by_ranks_started_by_hand(tmp_path: Path):
         "COBRE_TCP_SECRET": secrets.token_hex(32),
         "COBRE_TCP_UNIX_SOCKETS": "0",
         "COBRE_TCP_TIMEOUT_SECS": "15",
-        "COBRE_TCP_TLS_CERT": str(tmp_path / "rank.pem"),
-        "COBRE_TCP_TLS_KEY": str(tmp_path / "rank.key"),
-        "COBRE_TCP_TLS_CA": str(tmp_path / "ca.pem"),
+        "COBRE_TCP_TLS_CERT": str(authority["ours"].certificate),
+        "COBRE_TCP_TLS_KEY": str(authority["ours"].key),
+        "COBRE_TCP_TLS_CA": str(authority["ours"].ca),
     }
     ranks = [
         subprocess.Popen(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import json
-import os
 import re
-import secrets
 import struct
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any, Self
 
 from pycobre.errors import InitializationFailed
@@ -61,7 +57,7 @@ class Card(_Told):
     pid
         Its process.
     machine
-        Where it runs, as :func:`this_machine` tells.
+        Where it runs, as :func:`~pycobre.comm.machine.this_machine` tells.
     unix
         Whether it uses Unix sockets to ranks of its machine.
     address
@@ -115,16 +111,6 @@ class Whereabouts(_Told):
             raise ValueError
         if self.host:
             ipaddress.ip_address(self.host)  # never a name, which would have to be looked up
-
-
-def this_machine() -> str:
-    """32 digits, the same in all processes that see each other and each other's abstract sockets."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
-        spaces = [os.readlink(f"/proc/self/ns/{kind}") for kind in ("pid", "net")]  # noqa: PTH115 - no path
-    except OSError:
-        return secrets.token_hex(16)  # where it can't be told, every rank is on a machine of its own
-    return hashlib.sha256("\n".join([boot, *spaces]).encode()).hexdigest()[:32]
 
 
 def packed(parts: Sequence[bytes]) -> bytes:

@@ -16,7 +16,8 @@ import ssl
 import sys
 from collections.abc import Callable
 
-from pycobre.comm.tcp.card import Card, Whereabouts, this_machine
+from pycobre.comm.machine import this_machine
+from pycobre.comm.tcp.card import Card, Whereabouts
 from pycobre.comm.tcp.circle import Circle
 from pycobre.comm.tcp.config import TcpConfig
 from pycobre.comm.tcp.handshake import ClientHandshake, JobKeys
