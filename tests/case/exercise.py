@@ -10,12 +10,14 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from pycobre.case import check_case
 from pycobre.comm import LocalCommunicator
 from pycobre.errors import CaseError, Problem
+from pycobre.sddp import Policy
 from pycobre.study import RunSettings, Study
 from pycobre.study.run import Run
 
@@ -56,10 +58,19 @@ def result_of(root: Path) -> tuple[Result | None, tuple[Problem, ...]]:
     comm = LocalCommunicator()
     run = Run(case, study.recursion, {}, comm, RunSettings(output=root / "output", threads=1), None)
     timings = ("_s", "output", "case", "warnings")
-    told = []
-    for event in run.events():
-        facts = {name: value for name, value in vars(event).items() if not name.endswith(timings)}
-        told.append((type(event).__name__, *sorted(facts.items())))
+    told: list[tuple[Any, ...]] = []
+    keep_bases = Policy.keep_bases
+
+    def watched(*arguments: Any) -> Any:
+        """Which cuts are rows of a stage's problem shows in nothing else."""
+        rows = keep_bases(*arguments)
+        told.append(("rows", *rows.tolist()))
+        return rows
+
+    with patch.object(Policy, "keep_bases", watched):
+        for event in run.events():
+            facts = {name: value for name, value in vars(event).items() if not name.endswith(timings)}
+            told.append((type(event).__name__, *sorted(facts.items())))
     return tuple(told), problems
 
 
@@ -134,24 +145,28 @@ def network(directory: Any) -> None:
     }
 
 
-def changes(directory: Any) -> None:
+def changed(directory: Any) -> None:
     """The grid with limits and prices of single stages and blocks, all of them at work."""
     network(directory)
-    first = {"stage_id": [1], "block_id": [None]}
+
+    def once(entity: str, id: int, **values: object) -> dict[str, list[Any]]:
+        """A row of stage 1."""
+        return {
+            name: [value] for name, value in {entity: id, "stage_id": 1, "block_id": None, **values}.items()
+        }
+
     directory.tables[BOUNDS.format("thermal")] = {
-        "thermal_id": [6], **first, "min_generation_mw": [8.0], "max_generation_mw": [8.5],
-        "cost_per_mwh": [30.0],
+        "thermal_id": [6, 4], "stage_id": [1, 1], "block_id": [None, None], "min_generation_mw": [8.0, None],
+        "max_generation_mw": [8.5, 40.0], "cost_per_mwh": [30.0, None],
     }  # fmt: skip
-    directory.tables[BOUNDS.format("line")] = {"line_id": [2], **first, "direct_mw": [8.0], "reverse_mw": [2.0]}
+    directory.tables[BOUNDS.format("line")] = once("line_id", 2, direct_mw=8.0, reverse_mw=2.0)
     directory.put(LINES, "lines.1.losses_percent", 0.0)
     directory.tables[BOUNDS.format("contract")] = {
         "contract_id": [1, 2], "stage_id": [1, 1], "block_id": [None, None], "min_mw": [1.0, 1.5],
         "max_mw": [4.0, 1.6], "price_per_mwh": [55.0, -8.0],
     }  # fmt: skip
-    directory.tables[BOUNDS.format("pumping")] = {
-        "station_id": [1], **first, "min_m3s": [1.5], "max_m3s": [1.6]
-    }
-    directory.tables[BOUNDS.format("ncs")] = {"ncs_id": [3], **first, "available_generation_mw": [0.6]}
+    directory.tables[BOUNDS.format("pumping")] = once("station_id", 1, min_m3s=1.5, max_m3s=1.6)
+    directory.tables[BOUNDS.format("ncs")] = once("ncs_id", 3, available_generation_mw=0.6)
     directory.tables[OVERRIDES.format("bus")] = {"bus_id": [3], "stage_id": [1], "excess_cost": [0.4]}
     directory.tables[OVERRIDES.format("line")] = {"line_id": [2], "stage_id": [1], "exchange_cost": [0.4]}
     directory.tables[OVERRIDES.format("ncs")] = {"ncs_id": [3], "stage_id": [1], "curtailment_cost": [0.9]}
@@ -183,7 +198,7 @@ def water(directory: Any, own: bool = False) -> None:
     """Plants that miss each limit, and pay for it; with penalties of their *own* or the defaults."""
     train(directory)
     directory.drop(CORRELATION)
-    directory.put(PENALTIES, "hydro.inflow_nonnegativity_cost", 2.0)
+    directory.put(PENALTIES, "hydro.inflow_nonnegativity_cost", 50.0)
     prices = directory.documents[PENALTIES]["hydro"]
     for name in ("water_withdrawal_violation", "evaporation_violation"):
         if own:
@@ -205,10 +220,12 @@ def water(directory: Any, own: bool = False) -> None:
                     owner[f"min_{quantity}_{unit}"], owner[f"max_{quantity}_{unit}"] = changed[quantity]
         if "evaporates" in changed:
             plant["evaporation"] = {"coefficients_mm": [400.0] * 12, "reference_volumes_hm3": [11.0] * 12}
-        plant |= {name: changed[name] for name in ("entry_stage_id", "filling", "diversion") if name in changed}
+        for part in ("entry_stage_id", "filling", "diversion"):
+            if part in changed:
+                plant[part] = copy.deepcopy(changed[part])
         if own:
             plant["penalties"] = {name: 1.0 for name in prices if "_neg_" not in name and "_pos_" not in name}
-            plant["penalties"] |= penalties
+            plant["penalties"] |= {"inflow_nonnegativity_cost": 50.0, **penalties}
         elif penalties:
             plant["penalties"] = penalties
         plants.append(plant)
@@ -245,7 +262,7 @@ def own_prices(directory: Any) -> None:
 def stage_prices(directory: Any) -> None:
     """The plants of :func:`water` with penalties of a single stage."""
     water(directory)
-    names = [name for name in directory.documents[PENALTIES]["hydro"]]
+    names = list(directory.documents[PENALTIES]["hydro"])
     ids = [id for id, *_ in _WATER]
     directory.tables[OVERRIDES.format("hydro")] = {
         "hydro_id": ids, "stage_id": [1] * len(ids), **{name: [None] * len(ids) for name in names}
@@ -255,7 +272,10 @@ def stage_prices(directory: Any) -> None:
 def planes(directory: Any) -> None:
     """A plant with given planes above one whose planes are computed, with a tailrace under water."""
     train(directory)
-    hydros, models = directory.documents[HYDROS]["hydros"], directory.documents[PRODUCTION]["production_models"]
+    hydros, models = (
+        directory.documents[HYDROS]["hydros"],
+        directory.documents[PRODUCTION]["production_models"],
+    )
     given = {"start_stage_id": 0, "model": "fpha", "fpha_config": {"source": "precomputed"}}
     computed = {"start_stage_id": 0, "model": "fpha", "fpha_config": {"source": "computed"}}
     hydros[0]["generation"]["model"] = hydros[1]["generation"]["model"] = "fpha"
@@ -279,7 +299,10 @@ def planes(directory: Any) -> None:
 def curves(directory: Any) -> None:
     """The computed plant of :func:`planes` above another reservoir, whose level its tailrace depends on."""
     planes(directory)
-    hydros, models = directory.documents[HYDROS]["hydros"], directory.documents[PRODUCTION]["production_models"]
+    hydros, models = (
+        directory.documents[HYDROS]["hydros"],
+        directory.documents[PRODUCTION]["production_models"],
+    )
     hydros[1]["downstream_id"], hydros[0]["downstream_id"] = 3, None
     hydros[0]["generation"]["model"] = "constant_productivity"
     constant = {"start_stage_id": 0, "model": "constant_productivity", "productivity_mw_per_m3s": 0.9}
@@ -287,7 +310,8 @@ def curves(directory: Any) -> None:
     directory.drop(PLANES)
     table = directory.tables[GEOMETRY]
     for column, values in (
-        ("hydro_id", [3, 3]), ("volume_hm3", [0.0, 200.0]), ("height_m", [280.0, 320.0]), ("area_km2", [1.0, 3.0])
+        ("hydro_id", [3, 3]), ("volume_hm3", [0.0, 200.0]), ("height_m", [280.0, 320.0]), ("area_km2", [1.0,
+                                                                                                        3.0])
     ):  # fmt: skip
         table[column] += values
     rows = 2
@@ -300,6 +324,16 @@ def curves(directory: Any) -> None:
     directory.tables[ENERGY] = {
         "hydro_id": [5], "stage_id": [None], "equivalent_productivity_mw_per_m3s": [None],
         "reference_outflow_m3s": [None], "specific_productivity_mw_per_m3s_per_m": [0.008],
+    }  # fmt: skip
+
+
+def bare(directory: Any) -> None:
+    """The small case whose upper plant has its productivity in the table of energies."""
+    train(directory)
+    directory.put(PRODUCTION, "production_models.0.stage_ranges.0.productivity_mw_per_m3s", None)
+    directory.tables[ENERGY] = {
+        "hydro_id": [3], "stage_id": [None], "equivalent_productivity_mw_per_m3s": [0.9],
+        "reference_outflow_m3s": [None], "specific_productivity_mw_per_m3s_per_m": [None],
     }  # fmt: skip
 
 
@@ -320,7 +354,7 @@ def constraints(directory: Any) -> None:
         "constraints": [
             {"id": 1, "name": "Cap", "description": "most of the gas", "expression": "@weighed",
              "slack": {"enabled": True, "penalty": 7.0}},
-            {"id": 2, "name": "Least", "expression": "hydro_generation(5) >= @least + 0*@energy",
+            {"id": 2, "name": "Least", "expression": "thermal_generation(4) >= @least + 0*@energy",
              "slack": {"enabled": True, "penalty": 500.0}},
         ],
         "expressions": [
@@ -329,8 +363,8 @@ def constraints(directory: Any) -> None:
     }  # fmt: skip
     directory.documents[PARAMETERS] = {
         "scalar_parameters": [
-            {"id": 1, "name": "weight", "kind": "per_stage", "values": [[0, 1.0], [1, 1.1], [2, 1.2]]},
-            {"id": 2, "name": "least", "kind": "constant", "value": 30.0},
+            {"id": 1, "name": "weight", "kind": "per_stage", "values": [[0, 0.9], [1, 1.1], [2, 1.2]]},
+            {"id": 2, "name": "least", "kind": "constant", "value": 38.0},
             {"id": 3, "name": "energy", "kind": "computed",
              "computed_spec": {"tag": "equivalent_productivity", "hydro_id": 3}},
             {"id": 4, "name": "blockwise", "kind": "per_stage_block",
@@ -356,7 +390,7 @@ def history(directory: Any) -> None:
         level, series = 0.0, []
         for k, shock in enumerate(row):
             level = 0.7 * level + 0.6 * shock
-            series.append(30.0 + 9.0 * np.cos(k % 12 / 2.0) + 6.0 * level)
+            series.append(9.0 + 3.0 * np.cos(k % 12 / 2.0) + 2.0 * level)
         values += [float(value) for value in series]
     directory.tables[HISTORY] = {
         "hydro_id": [id for id in (3, 5) for _ in months[1:]],
@@ -374,6 +408,12 @@ def annual(directory: Any) -> None:
         "hydro_id": [id for id, _ in study], "stage_id": [t for _, t in study],
         "annual_coefficient": [0.1] * 6, "annual_mean_m3s": [30.0] * 6, "annual_std_m3s": [4.0] * 6,
     }  # fmt: skip
+    stats = directory.tables[INFLOW_STATS]
+    for id in (3, 5):
+        for month in range(2, 13):
+            row = {"hydro_id": id, "stage_id": -month, "mean_m3s": 30.0 + month, "std_m3s": 3.0}
+            for column, item in row.items():
+                stats[column].append(item)
     windows = directory.documents[INITIAL]["recent_observations"]
     windows.clear()
     for id in (3, 5):
@@ -423,6 +463,11 @@ def openings(directory: Any) -> None:
 def small(directory: Any) -> None:
     """The small case as it is, for a short run."""
     train(directory)
+
+
+def long(directory: Any) -> None:
+    """The small case for a run with more cuts than it needs."""
+    train(directory, iterations=6)
 
 
 Base = Callable[[Any], None]
