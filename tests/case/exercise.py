@@ -400,6 +400,22 @@ def history(directory: Any) -> None:
     }
 
 
+def gappy(directory: Any) -> None:
+    """The case of :func:`history` whose lower plant was never observed in January."""
+    history(directory)
+    directory.keep_rows(HISTORY, lambda row: row["hydro_id"] == 3 or row["start_date"].month != 1)
+
+
+def quarterly(directory: Any) -> None:
+    """The case of :func:`history` observed by quarters."""
+    history(directory)
+    directory.keep_rows(HISTORY, lambda row: row["start_date"].month % 3 == 1)
+    table = directory.tables[HISTORY]
+    table["end_date"] = [
+        date(day.year + (day.month == 10), (day.month + 2) % 12 + 1, 1) for day in table["start_date"]
+    ]
+
+
 def annual(directory: Any) -> None:
     """The small case with an annual component that is given."""
     train(directory)

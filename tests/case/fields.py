@@ -1,6 +1,6 @@
 """What each field of the format promises: a row for every one of them.
 
-``changes``: the new value changes the result of a small study. ``refused``: it is refused by the field's name.
+``changes``: the new value changes the result of a small study. ``refused``: it is refused by name.
 ``key``: it names something, so a new value changes the result or leaves a reference without its target.
 :data:`LISTED` are accepted without effect, each for a reason. :data:`ELSEWHERE` have an effect that these
 studies don't show, and a test of their own. Where a field becomes honoured, its row turns to ``changes``.

@@ -37,11 +37,11 @@ _KNOWN: dict[object, tuple[exercise.Result | None, tuple[Problem, ...]]] = {}
 def test_a_field_matters_or_is_refused(directory: Any, tmp_path: Path, row: Row) -> None:
     row.base(directory)
     for change in row.also:
-        _put(directory, *change)
+        put(directory, *change)
     known = row.base, repr(row.also)
     if known not in _KNOWN and row.promise != "refused":
         _KNOWN[known] = exercise.result_of(directory.write(tmp_path / "before"))
-    _put(directory, row.file, row.path, row.value)
+    put(directory, row.file, row.path, row.value)
     after, problems = exercise.result_of(directory.write(tmp_path / "after"))
     errors = [problem for problem in problems if problem.kind != "warning"]
     told = "\n".join(f"{p.kind} {p.file}: {p}" for p in problems)
@@ -64,7 +64,7 @@ def test_a_field_matters_or_is_refused(directory: Any, tmp_path: Path, row: Row)
     assert after != before, f"it has no effect\n{told}"
 
 
-def _put(directory: Any, file: str, path: str, value: object) -> None:
+def put(directory: Any, file: str, path: str, value: object) -> None:
     """Set a value, in an object of its own if there is none."""
     steps = path.split(".")
     if file.endswith(".json"):

@@ -54,6 +54,7 @@ from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
 from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
 from pycobre.errors import CaseError, Problem
+from pycobre.stochastic import inflow_recursion
 from pycobre.system import System
 
 # (attribute of CaseFiles, file, records, required)
@@ -194,20 +195,26 @@ def check_case(
     if findings.errors or production is None or inflow is None or lags is None or correlation is None:
         return None, problems
     assert files_read.config is not None
+    system = build_system(
+        files_read,
+        Resolved(
+            inflow=inflow,
+            lags=lags,
+            production=production,
+            correlation=correlation,
+            changes=changes,
+            constraints=constraints,
+            evaporation=evaporation,
+        ),
+    )
+    try:
+        inflow_recursion(system.inflow, system.stages)
+    except ValueError as error:
+        findings.add("physics", files.INFLOW_AR, str(error), field="coefficient")
+        return None, findings.errors + findings.warnings
     case = Case(
         path=root,
-        system=build_system(
-            files_read,
-            Resolved(
-                inflow=inflow,
-                lags=lags,
-                production=production,
-                correlation=correlation,
-                changes=changes,
-                constraints=constraints,
-                evaporation=evaporation,
-            ),
-        ),
+        system=system,
         options=read_options(files_read.config),
         openings=openings,
         scenarios=scenarios,
