@@ -96,7 +96,7 @@ class Outflow(Record):
     """Limits of turbined plus spilled flow."""
 
     min_outflow_m3s: Flow
-    max_outflow_m3s: Flow | None = Field(default=None, description="m³/s; null: no limit")
+    max_outflow_m3s: Flow | None = Field(default=None, description="Largest outflow, m³/s; null: no limit")
 
 
 class Generation(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pycobre.case.config import Config
 from pycobre.case.entities import (
@@ -22,7 +23,9 @@ from pycobre.case.penalties import PenaltiesFile
 from pycobre.case.production import ProductionFile
 from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile, SourceFactorsFile
 from pycobre.case.stages import StagesFile
-from pycobre.case.tables import Table
+
+if TYPE_CHECKING:  # tables need the names here, for hints
+    from pycobre.case.tables import Table
 
 CONFIG = "config.json"
 STAGES = "stages.json"

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 
-from pycobre.case import files, tables
+from pycobre.case import files, renames, tables
 from pycobre.case.ahead import check_ahead
 from pycobre.case.build import Resolved, build_system
 from pycobre.case.calendar import check_calendar
@@ -30,6 +30,7 @@ from pycobre.case.estimation import estimate_inflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.filling import check_filling
 from pycobre.case.findings import Findings
+from pycobre.case.format import FORMAT_VERSION, version_of
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.geometry import read_geometry, resolve_evaporation
 from pycobre.case.inflow import check_residuals, stage_inflow
@@ -56,6 +57,7 @@ from pycobre.case.tables import FloatArray
 from pycobre.case.travel import check_travel
 from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
 from pycobre.errors import CaseError, Problem
+from pycobre.stochastic import inflow_recursion
 from pycobre.system import System
 
 # (attribute of CaseFiles, file, records, required)
@@ -199,20 +201,26 @@ def check_case(
     if findings.errors or production is None or inflow is None or lags is None or correlation is None:
         return None, problems
     assert files_read.config is not None
+    system = build_system(
+        files_read,
+        Resolved(
+            inflow=inflow,
+            lags=lags,
+            production=production,
+            correlation=correlation,
+            changes=changes,
+            constraints=constraints,
+            evaporation=evaporation,
+        ),
+    )
+    try:
+        inflow_recursion(system.inflow, system.stages)
+    except ValueError as error:
+        findings.add("physics", files.INFLOW_AR, str(error), field="coefficient")
+        return None, findings.errors + findings.warnings
     case = Case(
         path=root,
-        system=build_system(
-            files_read,
-            Resolved(
-                inflow=inflow,
-                lags=lags,
-                production=production,
-                correlation=correlation,
-                changes=changes,
-                constraints=constraints,
-                evaporation=evaporation,
-            ),
-        ),
+        system=system,
         options=read_options(files_read.config),
         openings=openings,
         scenarios=scenarios,
@@ -237,6 +245,8 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
             parsed = parse_document(content, file, model, findings, result.overridden)
         if parsed is None:
             result.broken.add(file)
+        else:
+            _check_version(file, parsed.schema_uri, findings)
         setattr(result, name, parsed)
     for name, file, spec in TABLES:
         if (root / file).is_file():
@@ -247,8 +257,20 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
     return result
 
 
+def _check_version(file: str, uri: str | None, findings: Findings) -> None:
+    version = version_of(uri)
+    if version not in (None, FORMAT_VERSION):
+        findings.add(
+            "schema",
+            file,
+            f"is written for format {version}, and this reads {FORMAT_VERSION}",
+            field="$schema",
+            hint="use a pycobre of that format; for what Cobre 0.5.1 reads, pycobre migrate",
+        )
+
+
 def _note_strangers(root: Path, findings: Findings) -> None:
-    """Warn of files that nothing reads: a misspelt name would otherwise go unnoticed."""
+    """Note files that nothing reads: a misspelt name would otherwise go unnoticed."""
     known = {file for _, file, _, _ in DOCUMENTS} | {file for _, file, _ in TABLES} | set(UNSUPPORTED_FILES)
     found = [path for path in sorted(root.iterdir()) if path.suffix in (".json", ".parquet")]
     for folder in files.FOLDERS:
@@ -257,6 +279,9 @@ def _note_strangers(root: Path, findings: Findings) -> None:
     for path in found:
         file = path.relative_to(root).as_posix()
         if not path.is_file() or path.name.startswith(".") or file in known:
+            continue
+        if file in renames.FILES:
+            findings.add("structure", file, "is not read since 0.18", hint=renames.FILES[file])
             continue
         near = get_close_matches(file, sorted(known), n=1, cutoff=0.8)
         findings.warn(

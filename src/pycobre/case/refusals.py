@@ -184,23 +184,24 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
         )
     for model in case.production.production_models:
         entity = name_entity("hydro", model.hydro_id)
-        names: set[str] = set()
         choices: list[tuple[str, Choice]]
         if model.selection_mode == "seasonal":
-            names.add(model.default_model)
             choices = [(f"seasons[{i}].", choice) for i, choice in enumerate(model.seasons)]
+            names = [("default_model", model.default_model)]
         else:
             choices = [(f"stage_ranges[{i}].", choice) for i, choice in enumerate(model.stage_ranges)]
-        names |= {choice.model for _, choice in choices}
-        if "linearized_head" in names:
-            findings.add(
-                UNSUPPORTED,
-                files.PRODUCTION,
-                "the linearized_head model is not modelled for now",
-                entity=entity,
-                field="model",
-                hint='use "constant_productivity", or "fpha" with precomputed planes',
-            )
+            names = []
+        names += [(f"{prefix}model", choice.model) for prefix, choice in choices]
+        for field, name in names:
+            if name == "linearized_head":
+                findings.add(
+                    UNSUPPORTED,
+                    files.PRODUCTION,
+                    "the linearized_head model is not modelled for now",
+                    entity=entity,
+                    field=field,
+                    hint='use "constant_productivity", or "fpha" with precomputed planes',
+                )
         for prefix, choice in choices:
             _refuse_choice(case, choice, entity, prefix, findings)
 
