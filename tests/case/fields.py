@@ -9,6 +9,7 @@ studies don't show, and a test of their own. Where a field becomes honoured, its
 from __future__ import annotations
 
 from case import exercise as e
+from case.delay_fields import delays
 from case.network_fields import generic, network, stage_limits
 from case.plant_fields import heads, hydros, penalties, production
 from case.study_fields import CUTS, config, initial, scenarios, stages
@@ -16,7 +17,7 @@ from case.study_fields import CUTS, config, initial, scenarios, stages
 ROWS = [
     *config(), *stages(), *initial(), *scenarios(),
     *penalties(), *hydros(), *production(), *heads(),
-    *network(), *stage_limits(), *generic(),
+    *network(), *stage_limits(), *generic(), *delays(),
 ]  # fmt: skip
 
 _FOR_PEOPLE = "for people: it is shown in messages and results"

@@ -42,14 +42,6 @@ def network() -> Iterator[Row]:
     yield from fields(changes, base, file, "thermals.1", bus_id=2, cost_per_mwh=21.0, **service)
     yield changes(base, file, "thermals.1.generation.min_mw", 8.0)
     yield changes(base, file, "thermals.0.generation.max_mw", 40.0)
-    for name, value in (("lead_stages", 1), ("lead_time_hours", 9.0)):
-        yield refused(
-            base,
-            file,
-            "thermals.0.anticipated_config",
-            {name: value},
-            leaf=f"thermals[].anticipated_config.{name}",
-        )
     yield key(e.changed, file, "thermals.1.id", 9)
     file = e.CONTRACTS
     yield from fields(changes, base, file, "contracts.0", bus_id=6, price_per_mwh=61.0, **service)

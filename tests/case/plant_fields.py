@@ -106,7 +106,6 @@ def hydros() -> Iterator[Row]:
         exit_stage_id=1,
         operational_start_date="2024-02-01",
     )
-    yield refused(small, file, "hydros.0.travel_time_hours", 9.0)
     yield changes(
         e.limits, file, "hydros.0.diversion.max_flow_m3s", 0.0, (e.PENALTIES, "hydro.diversion_cost", 0.0)
     )

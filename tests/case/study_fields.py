@@ -221,7 +221,6 @@ def stages() -> Iterator[Row]:
         [{"id": 0, "name": "A", "hours": 344.0}, {"id": 1, "name": "B", "hours": 400.0}],
         leaf="stages[].blocks[].hours",
     )
-    yield refused(small, file, "stages.0.block_mode", "chronological")
     yield changes(small, file, "stages.0.num_openings", 3)
     yield changes(small, file, "stages.0.annual_discount_rate_override", 0.5)
     yield changes(small, file, "stages.1.sampling_method", "lhs")
@@ -243,14 +242,6 @@ def initial() -> Iterator[Row]:
     yield key(e.small, file, "recent_observations.0.start_date", "2023-12-05")
     yield refused(e.small, file, "recent_observations.0.end_date", "2024-01-05")
     yield changes(e.small, file, "recent_observations.0.value_m3s", 90.0)
-    days = {"start_date": "2023-12-01", "end_date": "2024-01-01"}
-    for name in ("hydro_id", "start_date", "end_date", "value_m3s"):
-        item = {"hydro_id": 3, "value_m3s": 3.0, **days}
-        yield refused(e.small, file, "past_defluences", [item], leaf=f"past_defluences[].{name}")
-    for name in ("thermal_id", "start_date", "end_date", "value_mw"):
-        item = {"thermal_id": 4, "value_mw": 3.0, **days}
-        where = f"past_anticipated_commitments[].{name}"
-        yield refused(e.small, file, "past_anticipated_commitments", [item], leaf=where)
 
 
 def scenarios() -> Iterator[Row]:
