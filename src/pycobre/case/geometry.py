@@ -104,6 +104,7 @@ def _check_geometry(case: CaseFiles, geometry: Mapping[int, Geometry], findings:
                 field="volume_hm3",
                 hint="keep one",
             )
+            continue
         for field, values in (("height_m", points.height_m), ("area_km2", points.area_km2)):
             falls = np.flatnonzero(np.diff(values) < 0.0)
             if falls.size:

@@ -49,18 +49,17 @@ class Sparse:
         ValueError
             Two entries share a place, or one lies outside *shape*.
         """
-        kept = sorted((row, column, value) for row, column, value in entries if value != 0.0)
-        places = [(row, column) for row, column, _ in kept]
-        if len(set(places)) != len(places):
+        kept = [entry for entry in entries if entry[2] != 0.0]
+        rows, columns, values = zip(*kept, strict=True) if kept else ((), (), ())
+        row, column = (np.array(places, dtype=np.int64) for places in (rows, columns))
+        order = np.lexsort((column, row))
+        row, column = row[order], column[order]
+        if ((np.diff(row) == 0) & (np.diff(column) == 0)).any():
             raise ValueError("two entries of a sparse matrix share a place")
-        if any(not (0 <= row < shape[0] and 0 <= column < shape[1]) for row, column in places):
+        if ((row < 0) | (row >= shape[0]) | (column < 0) | (column >= shape[1])).any():
             raise ValueError(f"an entry of a sparse matrix lies outside {shape}")
-        return cls(
-            np.array([row for row, _ in places], dtype=np.int32),
-            np.array([column for _, column in places], dtype=np.int32),
-            np.array([value for _, _, value in kept], dtype=np.float64),
-            shape,
-        )
+        value = np.array(values, dtype=np.float64)[order]
+        return cls(row.astype(np.int32), column.astype(np.int32), value, shape)
 
     def toarray(self) -> FloatArray:
         """The matrix, dense."""
