@@ -74,13 +74,14 @@ def _add_production(draft: Draft, h: int, k: int, label: str) -> list[Term]:
     if g == ABSENT:
         return []
     assert isinstance(production, ProductionPlanes)
-    for number, plane in enumerate(production.planes):
-        row = lp.row(f"plane_{number}_mw{label}", -math.inf, plane.constant_mw)
-        lp.add(row, g, 1.0)
-        lp.add(row, q, -plane.mw_per_m3s)
-        lp.add(row, s, -plane.mw_per_spilled_m3s)
-        lp.add(row, int(at["storage"][h]), -plane.mw_per_hm3 / 2.0)
-        lp.move_by_state(row, h, plane.mw_per_hm3 / 2.0)
+    for plane in production.planes:
+        storage = plane.mw_per_hm3 / 2.0  # of the mean: half is of the incoming, half of the final one
+        lp.plane(
+            g,
+            plane.constant_mw,
+            [(q, plane.mw_per_m3s), (s, plane.mw_per_spilled_m3s), (int(at["storage"][h]), storage)],
+            [(h, storage)],
+        )
     return [(g, 1.0)]
 
 
