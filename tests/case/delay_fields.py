@@ -62,4 +62,3 @@ def delays() -> Iterator[Row]:
     yield from fields(key, ahead, LATER, "stages.0", start_date="2024-03-31", duration_hours=700.0)
     yield from fields(key, ahead, LATER, "thermal_bounds.0", thermal_id=5, post_study_stage_index=1)
     yield from fields(changes, ahead, LATER, "thermal_bounds.0", cost_per_mwh=71.0, min_mw=6.0)
-    yield changes(ahead, LATER, "thermal_bounds.0.max_mw", 7.0, ("thermal_bounds.0.cost_per_mwh", 0.0))

@@ -9,7 +9,7 @@ studies don't show, and a test of their own. Where a field becomes honoured, its
 from __future__ import annotations
 
 from case import exercise as e
-from case.delay_fields import delays
+from case.delay_fields import LATER, delays
 from case.network_fields import generic, network, stage_limits
 from case.plant_fields import heads, hydros, penalties, production
 from case.study_fields import CUTS, config, initial, scenarios, stages
@@ -45,6 +45,7 @@ LISTED: dict[tuple[str, str], str] = {
     (e.CONFIG, f"{CUTS}.row_activity_tolerance"): "warned of",
     (e.TAILRACES, "segment_id"): "it tells the parts of a curve apart, which are ordered by their outflows",
     (e.LAGS, "residual_std_ratio"): "warned of",
+    (LATER, "thermal_bounds[].max_mw"): "warned of: what is delivered after the study saves nothing in it",
     (e.ANNUAL, "annual_mean_m3s"): "warned of",
     (e.ENERGY, "reference_outflow_m3s"): "only heads that are not modelled would need it",
     **{

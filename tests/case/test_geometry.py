@@ -62,7 +62,7 @@ def test_a_stage_across_two_months_takes_the_days_of_each(lake: Any, reload: Cal
     [
         (lambda d: d.put(HYDROS, "hydros.0.evaporation.coefficients_mm", [1.0] * 11),
          ("dimension", HYDROS, "evaporation.coefficients_mm")),
-        (lambda d: d.put(GEOMETRY, "volume_hm3.0", 105.0), ("dimension", GEOMETRY, "volume_hm3")),
+        (lambda d: d.put(GEOMETRY, "volume_hm3.1", 105.0), ("dimension", GEOMETRY, "volume_hm3")),
         (lambda d: d.put(GEOMETRY, "hydro_id.0", 8), ("reference", GEOMETRY, "hydro_id")),
     ],
 )  # fmt: skip

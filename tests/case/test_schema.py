@@ -26,7 +26,7 @@ SHARED = Path(os.environ.get("PYCOBRE_SHARED_CASES") or Path(__file__).parents[2
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCHEMAS = {file: schema_of(model) for _, file, model, _ in DOCUMENTS}
 # What a JSON Schema can't say: that one part of a file asks for another.
-ACROSS_FIELDS = {"no_iteration_limit", "no_scenarios"}
+ACROSS_FIELDS = {"no_iteration_limit", "no_scenarios", "dispatch_ahead_by_nothing"}
 BROKEN_JSON = [
     param
     for param in BREAKS

@@ -163,6 +163,8 @@ MEANINGS: dict[str, str] = {
     "filling_storage": "Water in reservoirs that are being filled",
     "recent_observations": "Inflows before the study, by plant and days",
     "past_defluences": "Water released before the study that has not arrived",
+    "LaterFile.stages": "Stages after the study that dispatch decided in it is delivered in",
+    "LaterFile.thermal_bounds": "Limits and costs of what is delivered in them",
     "past_anticipated_commitments": "Thermal dispatch decided before the study",
     "value_hm3": "Volume",
     "value_m3s": "Mean flow over these days",

@@ -81,14 +81,12 @@ class Draft:
         """Whether the hydro at position *h* is there in this stage."""
         return self.hydros[h].service.covers(self.stage)
 
-    def add_mean_storage(self, row: int, h: int, k: int, factor: float) -> None:
-        """Add *factor* · mean storage of hydro *h*, over block *k* or the stage, to the left of *row*."""
-        self.lp.add(row, int(self.at["block_storage"][h, k]), factor / 2.0)
-        before = self.storage_before(h, k)
+    def mean_storage(self, h: int, k: int, factor: float) -> tuple[list[Term], list[Term]]:
+        """*factor* · mean storage of hydro *h*, over block *k* or the stage: by columns, and by states."""
+        after, before = (int(self.at["block_storage"][h, k]), factor / 2.0), self.storage_before(h, k)
         if before == ABSENT:
-            self.lp.move_by_state(row, h, -factor / 2.0)
-        else:
-            self.lp.add(row, before, factor / 2.0)
+            return [after], [(h, factor / 2.0)]
+        return [after, (before, factor / 2.0)], []
 
     def storage_before(self, h: int, k: int) -> int:
         """Column of hydro *h*'s storage as block *k* begins; ABSENT where that is the incoming state's."""

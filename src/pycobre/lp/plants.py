@@ -74,12 +74,10 @@ def _add_production(draft: Draft, h: int, k: int, label: str) -> list[Term]:
     if g == ABSENT:
         return []
     assert isinstance(production, ProductionPlanes)
-    for number, plane in enumerate(production.planes):
-        row = lp.row(f"plane_{number}_mw{label}", -math.inf, plane.constant_mw)
-        lp.add(row, g, 1.0)
-        lp.add(row, q, -plane.mw_per_m3s)
-        lp.add(row, s, -plane.mw_per_spilled_m3s)
-        draft.add_mean_storage(row, h, k, -plane.mw_per_hm3)
+    for plane in production.planes:
+        volume, incoming = draft.mean_storage(h, k, plane.mw_per_hm3)
+        flows = [(q, plane.mw_per_m3s), (s, plane.mw_per_spilled_m3s)]
+        lp.plane(g, plane.constant_mw, [*flows, *volume], incoming)
     return [(g, 1.0)]
 
 
