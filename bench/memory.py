@@ -4,21 +4,21 @@
 iterations from the start, then for twice as many whenever it is full, each of as many cuts a stage as there
 are forward passes; openings are noise vectors a stage.
 
-Printed is the largest proportional set size (PSS) that was seen of each rank, its part of what it shares
-with others counted once, and of that what lies in shared memory: the cut pool and the openings, and the
-1.25 MB a rank through which ranks talk. A rank that is alone has all of it to itself.
+Printed is the proportional set size (PSS) of each rank when their sum was largest, what they share counted
+once, and of that what lies in shared memory: the cut pool and the openings, and the 1.25 MB a rank through
+which ranks talk. A rank that is alone has all of it to itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from pathlib import Path
 
 
@@ -83,20 +83,16 @@ def main() -> None:
             for change in changes:
                 command += ["--set", change]
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-            most: dict[int, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+            most: list[tuple[float, float]] = []
             while process.poll() is None:
-                try:
-                    for pid in ranks_below(process.pid) or [process.pid]:
-                        whole, shared = pss_mb(pid)
-                        most[pid] = max(most[pid][0], whole), max(most[pid][1], shared)
-                except (OSError, ValueError, KeyError):
-                    pass  # one of them has just ended
+                with contextlib.suppress(OSError, ValueError, KeyError):  # one of them has just ended
+                    # Before it has ranks, the launcher of several is none itself.
+                    pids = ranks_below(process.pid) or [process.pid] * (ranks == 1)
+                    most = max(most, [pss_mb(pid) for pid in pids], key=lambda now: sum(mb for mb, _ in now))
                 time.sleep(0.1)
             if process.returncode:
                 sys.exit(f"{' '.join(command)} ended with {process.returncode}")
-            if ranks > 1:
-                most.pop(process.pid, None)  # the launcher, seen before it had ranks
-        whole, shared = zip(*most.values(), strict=True)
+        whole, shared = zip(*most, strict=True)
         cells = [" ".join(f"{mb:.0f}" for mb in column) for column in (whole, shared)]
         print(f"| {ranks} | {cells[0]} | {sum(whole):.0f} | {cells[1]} | {sum(shared):.1f} |", flush=True)
 

@@ -1,39 +1,19 @@
 #include "shm_collect.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "shm_copy.hpp"
+#include "shm_direct.hpp"
 
 namespace shm {
 
 namespace {
 
-constexpr size_t kStream =
-    4 << 20;  // results of this size are not read again soon: keep them out of the cache
 constexpr size_t kLeastPiece = 32 << 10;
 constexpr size_t kEveryonesPiece = 64 << 10;  // where all rings fill at once, they should stay in the caches
 constexpr size_t kFoldAlone =
     256 << 10;  // more bytes than this to fold, over all ranks, are worth sharing out
-
-void copy(uint8_t *to, const uint8_t *from, size_t bytes, size_t message = 0) {
-    if (!bytes) return;
-    if (message < kStream) {
-        std::memcpy(to, from, bytes);
-        return;
-    }
-    const size_t head = std::min(bytes, (32 - reinterpret_cast<uintptr_t>(to) % 32) % 32);
-    std::memcpy(to, from, head);
-    size_t at = head;
-    for (; at + 64 <= bytes; at += 64) {
-        const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from + at));
-        const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from + at + 32));
-        _mm256_stream_si256(reinterpret_cast<__m256i *>(to + at), a);
-        _mm256_stream_si256(reinterpret_cast<__m256i *>(to + at + 32), b);
-    }
-    std::memcpy(to + at, from + at, bytes - at);
-    _mm_sfence();  // streamed stores are not ordered by the flag that follows
-}
 
 // How a message is cut; the same on all ranks, since they agree on its length.
 struct Cut {
@@ -168,6 +148,7 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
         total += counts[rank];
     }
     const bool in_place = send == recv + displs[me];
+    if (group.direct(most)) return direct_allgatherv(turn, call, send, recv, counts, displs);
     if (most <= kEager) {
         if (counts[me]) std::memcpy(small_place(turn, me, most), send, counts[me]);
         if (!turn.meet(call)) return false;
@@ -210,6 +191,7 @@ bool allreduce(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv,
         fold(recv, parts, group.size, count);
         return true;
     }
+    if (group.direct(bytes)) return direct_allreduce(turn, call, send, recv, bytes, fold);
     if (!turn.meet(call)) return false;
     turn.release_gil();
     return group.size <= 2 ? fold_everything(turn, send, recv, bytes, item, fold)
@@ -219,6 +201,8 @@ bool allreduce(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv,
 bool broadcast(Turn &turn, const Call &call, uint8_t *buffer, size_t bytes, int root) {
     Group &group = turn.group;
     const bool sends = group.rank == root;
+    // The ring keeps root and readers busy at once, unless they share processors: then a copy less is worth more.
+    if (group.readable && group.crowded && bytes >= kStream) return direct_broadcast(turn, call, buffer, bytes, root);
     if (bytes <= kEager) {
         if (sends && bytes) std::memcpy(small_place(turn, root, bytes), buffer, bytes);
         if (!turn.meet(call)) return false;

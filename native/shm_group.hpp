@@ -17,12 +17,13 @@ struct Group {
     uint32_t turn = 0;    // collectives that this rank has posted
     uint32_t pieces = 0;  // pieces that all large messages so far were cut into; equal on all ranks
     bool crowded = false;
+    bool readable = false;  // ranks may read each other's memory: none before the first meeting, then all or none
     bool busy = false;  // a thread is in a collective; guarded by the GIL
     bool told = false;  // the failure was raised once; later calls only refer to it
     bool abort_found = false;
     uint64_t timeout_ns = 0;  // limit of one collective; 0 is none
     uint64_t yield_ns = 0;    // how long the next wait yields before it sleeps: adapts to what pays
-    unsigned holds = 0;       // long waits yet to come that keep the GIL, since getting it back took long
+    bool convoy = false;      // getting the GIL back took long: another Python thread is busy
     unsigned forks = 0;       // forks before this group was joined: a child must not act as this rank
     int pidfds[kMaxRanks];
 
@@ -38,6 +39,9 @@ struct Group {
         return base() + Layout(size).ring + (static_cast<size_t>(of) * kDepth + piece % kDepth) * kPiece;
     }
     uint8_t *result(uint32_t piece) const { return base() + Layout(size).result + piece % kDepth * kPiece; }
+    // Whether this is read where it lies. Ranks that share processors pay more for the second meeting at the end
+    // than for a copy.
+    bool direct(size_t part) const { return readable && !crowded && part >= kDirect; }
     bool failed() const { return header->verdict.load(std::memory_order_acquire) != 0; }
 };
 
@@ -85,6 +89,8 @@ int open_pidfd(int pid);
 
 // Looks at every peer: settles a verdict and returns false when one is lost or left before *turn*.
 bool peers_alive(Group &group, uint32_t turn, Kind during);
+// Reads *bytes* at *from* in the memory of *rank*; returns 0 or the error's number.
+int read_peer(const Group &group, int rank, uint64_t from, void *to, size_t bytes);
 // The time is over: settles who is stopped, or else who has not reached *target*.
 void settle_timeout(Group &group, size_t offset, uint32_t target, int only, Kind during, double seconds);
 
@@ -131,6 +137,7 @@ class Turn {
   private:
     bool wait_longer(int rank, Word &word, size_t offset, uint32_t target);
     void take_gil_back();
+    void lend_gil();
     bool beside(int rank, size_t offset, uint32_t target) const;
     bool look_around(int rank, size_t offset, uint32_t target);
 

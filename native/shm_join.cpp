@@ -50,6 +50,17 @@ void examine(const Header &header, const Group &group, uint64_t job, char *text,
                  "the segment belongs to another job: this rank's variables are left over from a launch");
 }
 
+// Whether the kernel lets this rank read the others' memory: it may be forbidden, or their numbers mean other
+// processes here.
+bool can_read_everyone(const Group &group) {
+    for (int rank = 0; rank < group.size; ++rank) {
+        uint64_t found = 0;
+        if (read_peer(group, rank, group.block(rank).mapped_at, &found, sizeof found) != 0 || found != kMagic)
+            return false;
+    }
+    return true;
+}
+
 bool wait_for_everyone(Group &group, double seconds) {
     const uint64_t until = now_ns() + static_cast<uint64_t>(seconds * 1e9);
     char names[256], text[640];
@@ -115,7 +126,7 @@ bool format_segment(int descriptor, int size, uint64_t job, bool crowded) {
     return true;
 }
 
-bool join(Group &group, int descriptor, uint64_t job, double join_seconds) {
+bool join(Group &group, int descriptor, uint64_t job, double join_seconds, bool direct) {
     const size_t bytes = Layout(group.size).bytes;
     struct stat status;
     char text[512];
@@ -146,6 +157,7 @@ bool join(Group &group, int descriptor, uint64_t job, double join_seconds) {
         return refuse(text);
     }
     me.born = process_born(getpid());
+    me.mapped_at = reinterpret_cast<uint64_t>(header);
     publish(me.presence, present);
     group.crowded = header->crowded != 0;
     group.yield_ns = 50'000;
@@ -164,6 +176,8 @@ bool join(Group &group, int descriptor, uint64_t job, double join_seconds) {
             group.pidfds[rank] = -1;  // from here on /proc is asked, which knows the start time
         }
     }
+    // Before the first meeting, so that whoever leaves that one knows what all ranks found.
+    if (!direct || !can_read_everyone(group)) header->indirect.store(1, std::memory_order_seq_cst);
     return true;
 }
 

@@ -8,10 +8,11 @@
 namespace shm {
 
 constexpr uint64_t kMagic = 0x31676572626f6370;  // "pcobreg1" as it lies in memory
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr int kMaxRanks = 256;
 constexpr size_t kInline = 40;        // bytes that travel in the same cache line as the flag
 constexpr size_t kEager = 128 << 10;  // bytes that travel in one piece
+constexpr size_t kDirect = 64 << 10;  // from here on ranks read each other's memory where they may
 constexpr size_t kPiece = 256 << 10;  // larger messages go in pieces of at most this size
 constexpr uint32_t kDepth = 4;        // pieces in flight; must exceed the depth of the longest pipeline (3)
 constexpr int kShownCounts = 7;       // counts that a mismatch report can show of each rank
@@ -49,6 +50,12 @@ struct alignas(128) Slot {
 };
 static_assert(sizeof(Slot) == 128 && offsetof(Slot, length) == 64, "flag and payload share one line");
 
+// Writes what the second line says, unless it says so: the neighbour of a line that others read is in their
+// caches, too, and to get it back takes as long as the whole meeting.
+inline void note(uint64_t &place, uint64_t value) {
+    if (place != value) place = value;
+}
+
 enum Presence : uint32_t { absent, present, closed, ended, gave_up };
 enum Reason : uint32_t { lost = 1, stopped, timeout, mismatch, aborted };
 
@@ -66,7 +73,8 @@ struct alignas(128) RankBlock {
     Flag consumed;  // pieces that it has taken from everyone else
     alignas(128) Word presence;
     std::atomic<int32_t> pid;  // whoever writes it first has this rank
-    uint64_t born;  // start time of the process in clock ticks since boot: tells a reused pid
+    uint64_t born;       // start time of the process in clock ticks since boot: tells a reused pid
+    uint64_t mapped_at;  // where this rank has the header: a first thing to read in its memory
     alignas(
         128) Finding findings[2];  // of the collective in progress; of abort(), which another thread may call
 };
@@ -78,6 +86,7 @@ struct Header {
     uint64_t bytes;
     uint64_t job;
     uint32_t crowded;  // more ranks than usable processors: decided once, so that all ranks wait alike
+    std::atomic<uint32_t> indirect;  // some rank can't read another's memory; final once all have joined
     alignas(128) std::atomic<uint32_t> ready;
     alignas(128) std::atomic<uint32_t> verdict;  // 0, or 1 + 2 * rank + finding: the first one stays
     alignas(128) RankBlock ranks[1];

@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -65,6 +67,19 @@ bool process_stopped(int pid) {
 }
 
 int open_pidfd(int pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
+
+int read_peer(const Group &group, int rank, uint64_t from, void *to, size_t bytes) {
+    const int pid = group.block(rank).pid.load(std::memory_order_relaxed);
+    while (bytes) {
+        const iovec here{to, bytes}, there{reinterpret_cast<void *>(from), bytes};
+        const ssize_t taken = process_vm_readv(pid, &here, 1, &there, 1, 0);
+        if (taken <= 0) return taken < 0 ? errno : EFAULT;
+        from += static_cast<uint64_t>(taken);
+        to = static_cast<char *>(to) + taken;
+        bytes -= static_cast<size_t>(taken);
+    }
+    return 0;
+}
 
 bool peers_alive(Group &group, uint32_t turn, Kind during) {
     pollfd polls[kMaxRanks];

@@ -35,7 +35,7 @@ PyObject *run(PyObject *self, PyObject *) {
     bool done;
     {
         Turn turn(use.group, use.kind);
-        turn.slot(use.group.rank).length = bound.length;
+        note(turn.slot(use.group.rank).length, bound.length);
         done = allreduce(turn, bound.call, bound.given.send.data(), bound.given.recv.data(), bound.length);
     }
     return use.finish(done);

@@ -37,7 +37,7 @@ Answer try_allreduce(Use &use, PyObject *const *args, bool) {
     if (!given.ok) return Answer::unclear;
     Turn turn(use.group, use.kind);
     const uint64_t length = given.send.count();
-    turn.slot(use.group.rank).length = length;
+    note(turn.slot(use.group.rank).length, length);
     const Call call{use.kind, given.send.dtype, static_cast<uint16_t>(given.op), digest(&length, 1)};
     return allreduce(turn, call, given.send.data(), given.recv.data(), length) ? Answer::done
                                                                                : Answer::failed;
@@ -48,7 +48,7 @@ Answer try_broadcast(Use &use, PyObject *const *args, bool) {
     if (!given.ok) return Answer::unclear;
     Turn turn(use.group, use.kind);
     const uint64_t length = given.buffer.count();
-    turn.slot(use.group.rank).length = length;
+    note(turn.slot(use.group.rank).length, length);
     const Call call{use.kind, given.buffer.dtype, static_cast<uint16_t>(given.root), digest(&length, 1)};
     return broadcast(turn, call, given.buffer.data(), given.buffer.bytes(), static_cast<int>(given.root))
                ? Answer::done
@@ -64,7 +64,7 @@ Answer try_allgatherv(Use &use, PyObject *const *args, bool vetted) {
     Slot &slot = turn.slot(me);
     size_t byte_counts[kMaxRanks], byte_displs[kMaxRanks];
     for (int rank = 0; rank < size; ++rank) {
-        if (rank < kShownCounts) slot.counts[rank] = given.counts[rank];
+        if (rank < kShownCounts) note(slot.counts[rank], given.counts[rank]);
         byte_counts[rank] = given.counts[rank] * item;
         byte_displs[rank] = given.displs[rank] * item;
     }
@@ -139,7 +139,7 @@ PyObject *agree(PyObject *self, PyObject *args) {
         std::memset(slot.payload, 0, kInline);
         if (bytes) std::memcpy(slot.payload, payload, static_cast<size_t>(bytes));
         const uint64_t value = length;
-        slot.length = value;
+        note(slot.length, value);
         done = turn.meet({use.kind, static_cast<uint8_t>(dtype), 0, digest(&value, 1)});
     }
     if (!done) return use.finish(false);
@@ -189,7 +189,8 @@ int init(PyObject *self, PyObject *args, PyObject *) {
     int descriptor, rank, size;
     unsigned long long job;
     double timeout, join_seconds;
-    if (!PyArg_ParseTuple(args, "iiiKdd", &descriptor, &rank, &size, &job, &timeout, &join_seconds))
+    int direct;
+    if (!PyArg_ParseTuple(args, "iiiKddp", &descriptor, &rank, &size, &job, &timeout, &join_seconds, &direct))
         return -1;
     if (group.header || size < 1 || size > kMaxRanks || rank < 0 || rank >= size) {
         PyErr_Format(PyExc_ValueError, "a group has 1 to %d ranks and is joined once", kMaxRanks);
@@ -198,7 +199,7 @@ int init(PyObject *self, PyObject *args, PyObject *) {
     group.rank = rank;
     group.size = size;
     group.timeout_ns = timeout > 0 ? static_cast<uint64_t>(timeout * 1e9) : 0;
-    return join(group, descriptor, job, join_seconds) ? 0 : -1;
+    return join(group, descriptor, job, join_seconds, direct != 0) ? 0 : -1;
 }
 
 void dealloc(PyObject *self) {

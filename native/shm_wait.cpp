@@ -18,8 +18,8 @@ namespace shm {
 namespace {
 constexpr uint64_t kHoldGil = 20'000;     // letting go of the GIL costs more than a rank that is nearly here
 constexpr uint64_t kConvoy = 1'000'000;   // whoever waits longer to get it back has a busy thread beside it
-constexpr uint64_t kHoldLong = 6'000'000; // over the switch interval, so that the other rank gets its turn
-constexpr unsigned kHolds = 100;          // then see whether that thread still is there
+constexpr uint64_t kLend = 200'000;       // a rank that is this late beside busy threads has lost its GIL to one
+constexpr uint64_t kHoldLong = 6'000'000; // over the switch interval, in which the other rank gets its own back
 constexpr uint64_t kPause = 10'000;       // busy, while the awaited rank has a processor of its own
 constexpr uint64_t kPauseCrowded = 1'000; // about a change of tasks on the other processor
 constexpr uint64_t kYield = 50'000;       // give way: a sibling on this processor may be the one to come
@@ -55,7 +55,15 @@ void Turn::take_gil_back() {
     const uint64_t start = now_ns();
     restore_thread(saved_);
     saved_ = nullptr;
-    group.holds = now_ns() - start > kConvoy ? kHolds : 0;
+    group.convoy = now_ns() - start > kConvoy;
+}
+
+// Where every rank has a busy Python thread, each rank's GIL goes back and forth once an interval. If each waited
+// for the others while holding its own, and lost it as they came, they would work one after another. So whoever
+// misses a rank lends its GIL at once for the same interval, and all come back together.
+void Turn::lend_gil() {
+    release_gil();
+    hold_gil();
 }
 
 // Whether a rank that is waited for was last seen on this processor: then it needs it, and spinning is waste.
@@ -74,14 +82,12 @@ bool Turn::beside(int rank, size_t offset, uint32_t target) const {
 
 bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
     const auto here = [&] { return reached(word.value.load(std::memory_order_acquire), target); };
-    const uint64_t start = now_ns();
+    uint64_t start = now_ns();
     if (!started_) started_ = looked_ = start;
 
-    const bool long_hold = group.holds && !saved_;
-    const uint64_t hold = long_hold ? kHoldLong : kHoldGil;
-    const uint64_t patience = long_hold ? kHoldLong : kPause + group.yield_ns;
+    bool holds = group.convoy && !saved_, lent = false;
     uint64_t since = start, now = start;  // the last yield
-    while (now - start < patience) {
+    while (now - start < (holds ? kHoldLong : kPause + group.yield_ns)) {
         if (now - since < (group.crowded ? kPauseCrowded : kPause) && !beside(rank, offset, target)) {
             for (int i = 0; i < 16; ++i) {
                 if (here()) return true;
@@ -90,7 +96,6 @@ bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
         } else {
             sched_yield();
             if (here()) {
-                if (long_hold && now - start > kHoldGil) --group.holds;
                 const uint64_t most = group.crowded ? 2 * kYield : kYield;
                 group.yield_ns = std::min(most, group.yield_ns + group.yield_ns / 4);
                 return true;
@@ -98,10 +103,16 @@ bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
             if (group.crowded) since = now_ns();
         }
         now = now_ns();
-        if (now - start > hold) release_gil();
+        if (holds && !lent && now - start > kLend) {
+            lend_gil();
+            holds = group.convoy;
+            lent = true;
+            start = since = now = now_ns();
+        }
+        if (!holds && now - start > kHoldGil) release_gil();
     }
     release_gil();
-    if (!long_hold) group.yield_ns = std::max(kLeastYield, group.yield_ns / 2);  // it did not pay this time
+    if (!holds) group.yield_ns = std::max(kLeastYield, group.yield_ns / 2);  // it did not pay this time
 
     while (!here()) {
         if (group.failed()) return false;
@@ -147,6 +158,7 @@ bool Turn::meet(const Call &call) {
     publish(mine.posted, turn);
     const size_t offset = slot_offset(turn);
     if (!wait_all(offset, turn)) return false;
+    if (turn == 1) group.readable = group.header->indirect.load(std::memory_order_relaxed) == 0;
     uint64_t ours;
     std::memcpy(&ours, &call, sizeof ours);
     bool same = true;

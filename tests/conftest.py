@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from comm.mpi.installation import Installation, mpich, openmpi
 from pycobre.comm import LocalCommunicator
 from pycobre.lp import HighsSolver, cost_scale_of
 from pycobre.sddp import IterationLimit, Policy, PolicyGraph, Stopping, TrainingSettings, train
 
+HERE = Path(__file__).parent
+SHARED_MEMORY = Path("/dev/shm")
+
 Train = Callable[..., tuple[Policy, list[HighsSolver]]]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: somebody always waits for a process or a time-out."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_start(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ranks that only talk start without the threads of a BLAS, which are a third of their start."""
+    with pytest.MonkeyPatch.context() as environment:
+        if request.path.relative_to(HERE).parts[0] in ("comm", "faults"):
+            environment.setenv("OPENBLAS_NUM_THREADS", "1")
+        yield
 
 
 @pytest.fixture
@@ -45,3 +64,19 @@ def shared_cases() -> Path:
     if not place.is_dir():
         pytest.skip("the peer's published cases are not beside this repository")
     return place
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(made, id=made.__name__, marks=pytest.mark.xdist_group(made.__name__))
+        for made in (mpich, openmpi)
+    ],
+)
+def mpi(request: pytest.FixtureRequest) -> Iterator[Installation]:
+    """Each of the two MPIs that the tests fetch."""
+    before = set(SHARED_MEMORY.glob("mpich_shm_*"))
+    yield request.param()
+    if request.param is mpich:  # it leaves one behind of every job that is aborted; ours are gone by now
+        for segment in set(SHARED_MEMORY.glob("mpich_shm_*")) - before:
+            segment.unlink(missing_ok=True)

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pycobre.app.api import TrainingResult as TrainingResult
     from pycobre.app.api import train as train
+    from pycobre.case import Change as Change
+    from pycobre.case import export_schemas as export_schemas
     from pycobre.case import load_case as load_case
+    from pycobre.case import migrate as migrate
     from pycobre.results import Results as Results
     from pycobre.study import Study as Study
 
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
 _PLACES = {
     "TrainingResult": "pycobre.app.api",
     "train": "pycobre.app.api",
+    "Change": "pycobre.case",
+    "export_schemas": "pycobre.case",
     "load_case": "pycobre.case",
+    "migrate": "pycobre.case",
     "Results": "pycobre.results",
     "Study": "pycobre.study",
 }

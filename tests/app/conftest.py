@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,17 @@ import pytest
 
 TOY = Path(__file__).parents[2] / "examples" / "toy"
 WATCHDOG_SECS = 100.0
+HANDS = {
+    "shm": {"COBRE_SHM_NAME": f"by-hand-{os.getpid()}", "COBRE_SHM_RANK": "{rank}", "COBRE_SHM_SIZE": "2"},
+    "torchrun": {
+        "RANK": "{rank}",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "{port}",
+        "TORCHELASTIC_RUN_ID": "none",
+        "COBRE_TCP_INSECURE": "1",
+    },
+}
 
 
 @pytest.fixture
@@ -58,6 +70,41 @@ def pycobre_run(clean_environment: dict[str, str]) -> Callable[..., subprocess.C
             check=False,
             env={**clean_environment, **environment},
         )
+
+    return run
+
+
+@pytest.fixture
+def ranks_by_hand(
+    clean_environment: dict[str, str],
+) -> Callable[..., tuple[list[tuple[str, str]], list[int]]]:
+    """What two ranks of ``pycobre`` printed and ended with, started with the variables of a launcher."""
+
+    def run(launcher: str, *arguments: object, **environment: str) -> tuple[list[tuple[str, str]], list[int]]:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1] - 1
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", "pycobre.app.cli", *map(str, arguments)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={
+                    **clean_environment,
+                    **environment,
+                    **{name: value.format(rank=rank, port=port) for name, value in HANDS[launcher].items()},
+                },
+            )
+            for rank in range(2)
+        ]
+        try:
+            told = [process.communicate(timeout=60) for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+        assert not [path for path in Path("/dev/shm").iterdir() if "by-hand" in path.name]
+        return told, [process.returncode for process in processes]
 
     return run
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pycobre.case import Schemes, StudyOptions, check_case, load_case
+from pycobre.case import RowOption, Schemes, StudyOptions, check_case, load_case
 from pycobre.errors import CaseError
 from pycobre.stochastic import sample_openings
 from pycobre.system import ConstantProductivity, ProductionPlane, ProductionPlanes
@@ -325,6 +325,8 @@ def test_options_have_defaults(load: Callable[..., Any]) -> None:
         simulation_schemes=Schemes(),
         cost_scale_factor=None,
         export_stochastic=False,
+        rows=RowOption(),
+        openings_a_part=None,
     )
 
 
@@ -377,7 +379,7 @@ def test_load_case_raises_everything_at_once(directory: Any, reload: Callable[..
     directory.put("system/lines.json", "lines.0.target_bus_id", 9)
     directory.put("initial_conditions.json", "storage.0.value_hm3", 999.0)
     directory.put("scenarios/load_seasonal_stats.parquet", "mean_mw.1", None)
-    directory.put("system/hydros.json", "hydros.1.travel_time_hours", 3.0)
+    directory.put("stages.json", "stages.0.sampling_method", "selective")
     directory.drop("system/hydro_production_models.json", "production_models.1")
     case, problems = reload()
     assert case is None
@@ -388,7 +390,7 @@ def test_load_case_raises_everything_at_once(directory: Any, reload: Callable[..
         ("reference", "system/lines.json"),
         ("dimension", "system/hydro_production_models.json"),
         ("physics", "initial_conditions.json"),
-        ("unsupported", "system/hydros.json"),
+        ("unsupported", "stages.json"),
     }
 
 
@@ -452,8 +454,9 @@ def test_a_misspelt_file_is_warned_of(directory: Any, load: Callable[..., Any]) 
 
 
 def test_an_empty_file_of_an_unsupported_thing_is_fine(directory: Any, load: Callable[..., Any]) -> None:
-    directory.documents["post_study_stages.json"] = {"$schema": "x", "stages": []}
-    directory.tables["constraints/hydro_bounds.parquet"] = {"hydro_id": [], "stage_id": []}
+    directory.documents["post_study_stages.json"] = {"$schema": "x", "stages": [], "thermal_bounds": []}
+    for table in ("hydro_bounds", "hydro_unit_group_bounds"):
+        directory.tables[f"constraints/{table}.parquet"] = {"hydro_id": [], "stage_id": []}
     assert load().warnings == ()
 
 

@@ -81,6 +81,7 @@ def test_estimation_without_history_is_warned_of(directory: Any, reload: Callabl
 def test_an_old_name_is_answered_with_the_new_one(
     directory: Any, reload: Callable[..., Any], file: str, path: str
 ) -> None:
+    directory.documents.setdefault("constraints/generic_constraints.json", {"constraints": [{}]})
     steps = path.split(".")
     place = directory.documents[file]
     for step in steps[:-1]:
@@ -89,6 +90,24 @@ def test_an_old_name_is_answered_with_the_new_one(
     place[steps[-1]] = 1
     problems = [p for p in reload()[1] if p.message == "is not a field of this object"]
     assert [(p.file, p.hint) for p in problems] == [(file, renames.UNKNOWN[file, path])]
+
+
+@pytest.mark.parametrize(("file", "column"), sorted(renames.COLUMNS))
+def test_an_old_column_is_answered_with_the_new_one(
+    directory: Any, reload: Callable[..., Any], file: str, column: str
+) -> None:
+    directory.tables[file] = {column: [1.0]}
+    (problem,) = [p for p in reload()[1] if p.message == "is not a column of this table"]
+    assert (problem.file, problem.field, problem.hint) == (file, column, renames.COLUMNS[file, column])
+
+
+@pytest.mark.parametrize("file", sorted(renames.FILES))
+def test_a_file_that_is_not_read_any_more_is_refused(
+    directory: Any, reload: Callable[..., Any], file: str
+) -> None:
+    directory.documents[file] = {}
+    (problem,) = reload()[1]
+    assert (problem.kind, problem.file, problem.hint) == ("structure", file, renames.FILES[file])
 
 
 @pytest.mark.parametrize(

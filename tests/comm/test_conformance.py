@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+from unittest import mock
 
 import pytest
 
@@ -19,6 +20,8 @@ from pycobre.errors import WorkerError
 WORLDS: dict[str, tuple[str, int, dict[str, str]]] = {
     "local-1": ("local", 1, {}),
     **{f"shm-{ranks}": ("shm", ranks, {}) for ranks in (1, 2, 3, 4)},
+    "shm-copied-2": ("shm", 2, {"COBRE_SHM_DIRECT": "0"}),
+    "shm-roomy-3": ("shm", 3, {}),  # as on a machine with a processor for each
     **{f"tcp-{ranks}": ("tcp", ranks, {}) for ranks in (1, 2, 3, 4)},
     **{f"tcp-loopback-{ranks}": ("tcp", ranks, {"COBRE_TCP_UNIX_SOCKETS": "0"}) for ranks in (2, 3)},
     "tcp-sealed-2": ("tcp", 2, {"COBRE_TCP_SEAL_FRAMES": "1"}),
@@ -35,6 +38,15 @@ def broken(world: str) -> dict[str, list[str]]:
         for name, trouble in keep(LocalCommunicator()):
             found[name] = [trouble]
         return found
+    if world.startswith("shm-roomy"):
+        with mock.patch("pycobre.comm.segment.usable_cpus", return_value=ranks):
+            return told(backend, ranks, variables)
+    return told(backend, ranks, variables)
+
+
+def told(backend: str, ranks: int, variables: dict[str, str]) -> dict[str, list[str]]:
+    """What the ranks of a launched group say of each promise."""
+    found: dict[str, list[str]] = {}
     program = [sys.executable, "-m", "pycobre.comm.conformance"]
     environment = {**os.environ, **variables}
     with launch(program, ranks, backend=backend, environment=environment, timeout_secs=15) as job:
@@ -53,7 +65,11 @@ def broken(world: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("world", "promise"),
-    [pytest.param(world, name, id=f"{world}-{name}") for world in WORLDS for name in PROMISES],
+    [
+        pytest.param(world, name, id=f"{world}-{name}", marks=pytest.mark.xdist_group(world))
+        for world in WORLDS
+        for name in PROMISES
+    ],
 )
 def test_backend_keeps(world: str, promise: str):
     reports = broken(world).get(promise, [])

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import types
+import uuid
 
 import pytest
 
@@ -206,8 +207,8 @@ def test_a_missing_coordinate_of_tcp_is_named_instead_of_running_alone(monkeypat
 
 
 @pytest.fixture
-def alone(monkeypatch, tmp_path):
-    monkeypatch.setenv("COBRE_SHM_NAME", f"pycobre-test-{tmp_path.name}")
+def alone(monkeypatch):
+    monkeypatch.setenv("COBRE_SHM_NAME", f"pycobre-test-{uuid.uuid4().hex}")
     monkeypatch.setenv("COBRE_SHM_RANK", "0")
     monkeypatch.setenv("COBRE_SHM_SIZE", "1")
 

@@ -55,6 +55,26 @@ def test_the_first_failure_over_tcp_is_told_from_what_others_say_of_it(end, code
 
 
 @pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_a_rank_that_is_slow_to_end_is_still_the_one_to_blame(backend):
+    """The others have told of its failure, and the launcher has run out of patience, before it is gone."""
+    body = """
+    def end(number, frame):
+        print("ValueError: a dry river", file=sys.stderr, flush=True)
+        os._exit(1)
+
+    signal.signal(signal.SIGTERM, end)
+    comm.barrier()
+    if comm.rank == 2:
+        comm.abort("a dry river")
+        time.sleep(20)
+    comm.barrier()
+    """
+    with ranks(body, backend=backend) as job, pytest.raises(WorkerError, match="dry river") as caught:
+        list(job)
+    assert (caught.value.rank, caught.value.exit_code) == (2, 1)
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
 def test_a_rank_that_ends_well_without_closing_is_named_by_the_others(backend):  # 53
     body = """
     comm.barrier()

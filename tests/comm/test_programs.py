@@ -1,7 +1,8 @@
 """Random programs of collectives on 1 to 4 ranks, against the same programs in plain NumPy, to the last bit.
 
-``PYCOBRE_PROGRAMS`` is the number of programs on each backend (10,000), ``PYCOBRE_PROGRAMS_SEED`` where they
-start. How much the campaign sees is measured by mutants: each must be found, by the kind of step beside it.
+``PYCOBRE_PROGRAMS`` is the number of programs on each backend (10,000), ``PYCOBRE_PROGRAMS_SEED`` what
+hypothesis draws them from (``programs/campaign.py`` says how); one that fails is shrunk. How much the
+campaign sees is measured by mutants: each must be found, by the kind of step beside it.
 
 ===============================  ============
 mutant                           found by
@@ -22,52 +23,50 @@ dtypes are not compared          Disagreement
 
 from __future__ import annotations
 
-import functools
-import os
-import signal
-import sys
+import random
+import re
 import threading
 from collections import Counter
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
-from comm.programs.campaign import PROGRAMS, SEED, first_mistake
-from comm.programs.steps import Disagreement, Step, program
-from comm.programs.toy import MUTANTS, Board, ToyCommunicator
-from pycobre.comm import LocalCommunicator, launch
+from programs.campaign import PROGRAMS, SEED, lead
+from programs.group import Group, Launched, digest
+from programs.steps import RECORD_BYTES, Disagreement, Step, read
+from programs.toy import MUTANTS, Board, ToyCommunicator
+from pycobre.comm import LocalCommunicator
 
 SHARES = {1: 1, 2: 3, 3: 3, 4: 3}  # tenths of the programs that run at each number of ranks
 BACKENDS = ("shm", "tcp")
-TESTS = Path(__file__).parents[1]
 
 
-def on_ranks(backend: str, size: int, first: int, last: int, batch: int) -> list[tuple[int, list[str]]]:
-    argv = [sys.executable, "-m", "comm.programs.rank", *map(str, (SEED, first, last, batch))]
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    with launch(argv, size, backend=backend, environment=environment, timeout_secs=20) as job:
-        limit_secs = 60 + (last - first) / 50
-        watchdog = threading.Timer(limit_secs, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids])
-        watchdog.start()
-        try:
-            return [(rank, line.decode().split()) for rank, line in job]
-        finally:
-            watchdog.cancel()
+class OneRank:
+    """A group that is this process."""
+
+    size = 1
+
+    def ask(self, records: Sequence[bytes]) -> None:
+        with LocalCommunicator() as comm:
+            self._outcomes = [digest(read(record, 1).run(comm)) for record in records]
+
+    def answers(self) -> list[list[bytes]]:
+        return [self._outcomes]
+
+    def end(self) -> str:
+        return ""
 
 
 def test_random_programs_on_a_local_group_give_the_bits_of_the_oracle():
-    with LocalCommunicator() as comm:
-        for number in range(PROGRAMS):
-            for place, step in enumerate(program(SEED, number, 1)):
-                where = f"program {number} of seed {SEED}, step {place}: {step}"
-                assert step.run(comm) == step.expected(0, 1), where
+    lead(OneRank(), PROGRAMS)
 
 
 @pytest.mark.parametrize("size", SHARES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_random_programs_give_the_bits_of_a_fold_in_rank_order(backend: str, size: int):
-    run = functools.partial(on_ranks, backend, size)
-    assert first_mistake(run, size, PROGRAMS * SHARES[size] // 10) == ""
+    with Group(partial(Launched, backend, size), size) as group:
+        lead(group, PROGRAMS * SHARES[size] // 10)
 
 
 # ---- how much the campaign sees
@@ -98,7 +97,8 @@ def in_threads(steps: list[Step], size: int, wrong: str) -> list[list[bytes]]:
 
 def killers(wrong: str, size: int) -> Counter[str]:
     """How many steps of each kind the toy gets wrong."""
-    steps: list[Step] = [step for number in range(60) for step in program(SEED, number, size)]
+    draw = random.Random(SEED)
+    steps: list[Step] = [read(draw.randbytes(RECORD_BYTES), size) for _ in range(200)]
     if size > 1:
         steps += [Disagreement(kind, odd) for kind in Disagreement.KINDS for odd in range(size)]
     found = in_threads(steps, size, wrong)
@@ -119,3 +119,34 @@ def test_the_campaign_finds_the_mutant(wrong: str, record_property):
     found = killers(wrong, 3)
     record_property("killed by", dict(found))
     assert found[MUTANTS[wrong]] > 0, found
+
+
+class ToyRanks:
+    """A toy group of three as a campaign meets it."""
+
+    size = 3
+
+    def __init__(self, wrong: str) -> None:
+        self.wrong = wrong
+
+    def ask(self, records: Sequence[bytes]) -> None:
+        self._steps = [read(record, self.size) for record in records]
+
+    def answers(self) -> list[list[bytes]]:
+        found = in_threads(self._steps, self.size, self.wrong)
+        return [[digest(outcome) for outcome in each] for each in found]
+
+    def end(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(
+    "wrong", [wrong for wrong, kind in MUTANTS.items() if kind not in ("Barrier", "Disagreement")]
+)
+def test_a_failing_program_is_shrunk_to_one_small_step(wrong: str):
+    with pytest.raises(AssertionError, match="is wrong in") as caught:
+        lead(ToyRanks(wrong), 2_000)
+    steps = str(caught.value).split(", a step of ")[1]
+    assert steps.count("parts=(") == 1, steps
+    assert steps.startswith(f"[{MUTANTS[wrong]}(")
+    assert max(map(int, re.findall(r"length=(\d+)", steps))) <= 40, steps

@@ -36,13 +36,23 @@ comm.barrier()
 
 
 def told(
-    body: str, ranks: int, *, timeout_secs: float | None = None, may_fail: bool = False
+    body: str,
+    ranks: int,
+    *,
+    backend: str = "shm",
+    timeout_secs: float | None = None,
+    may_fail: bool = False,
 ) -> dict[int, list]:
     """What every rank told, in its order."""
     lines: dict[int, list] = {rank: [] for rank in range(ranks)}
     program = [sys.executable, "-c", HEAD + textwrap.dedent(body)]
     with launch(
-        program, ranks, timeout_secs=timeout_secs, grace_secs=1, on_stderr=lambda rank, line: None
+        program,
+        ranks,
+        backend=backend,
+        timeout_secs=timeout_secs,
+        grace_secs=1,
+        on_stderr=lambda rank, line: None,
     ) as job:
         watchdog = threading.Timer(30, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids])
         watchdog.start()
@@ -179,6 +189,23 @@ def test_another_thread_can_abort_a_wait():
         assert "enough" in first[3]
         assert second[0] == "InvalidCommunicator"
     assert found[0][0][4] < 0.6
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_a_barrier_in_a_daemon_thread_returns_as_in_any_other(backend):
+    body = """
+    if comm.rank == 0:
+        returned = threading.Event()
+        threading.Thread(target=lambda: (comm.barrier(), returned.set()), daemon=True).start()
+        tell(returned.wait(0.2))
+        tell(returned.wait(20))
+    else:
+        time.sleep(0.5)
+        comm.barrier()
+    comm.barrier()
+    comm.close()
+    """
+    assert told(body, 2, backend=backend) == {0: [False, True], 1: []}
 
 
 def test_a_daemon_thread_in_a_wait_does_not_hinder_the_end():

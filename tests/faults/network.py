@@ -1,6 +1,8 @@
-"""Three ranks on two networks, in a box; the cable between them is cut. ``python -m faults.network``.
+"""Three ranks on two networks, in a box; one of them is cut off. ``python -m faults.network FAR HOW``.
 
-A line a rank: its number, and what it heard. With the argument ``rank`` it is one of the ranks.
+FAR is the rank on the other network; HOW is ``down`` for its end of the cable, or ``deaf``, ``mute`` or
+``dead`` where all is up but packets to it, from it, or both are dropped. A line a rank: its number, and what
+it heard. With the one argument ``rank`` it is one of the ranks.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pycobre.comm import ReduceOp, create_communicator
 from pycobre.errors import CollectiveFailed
 
 HERE, THERE = "10.9.0.1", "10.9.0.2"
+NOBODY = "02:00:00:00:00:01"  # packets to this card go out and are taken in by none: no firewall is needed
 
 
 def be_a_rank() -> None:
@@ -38,7 +41,17 @@ def command(*words: str) -> None:
     subprocess.run(words, check=True)
 
 
-def main() -> None:
+def cut(how: str, inside: tuple[str, ...]) -> None:
+    """Cut the far rank off; *inside* is what runs a command on its network."""
+    if how == "down":
+        command(*inside, "ip", "link", "set", "there", "down")
+    if how in ("deaf", "dead"):
+        command("ip", "neigh", "replace", THERE, "lladdr", NOBODY, "dev", "here", "nud", "permanent")
+    if how in ("mute", "dead"):
+        command(*inside, "ip", "neigh", "replace", HERE, "lladdr", NOBODY, "dev", "there", "nud", "permanent")
+
+
+def main(far: int, how: str) -> None:
     command("ip", "link", "add", "here", "type", "veth", "peer", "name", "there")
     command("ip", "addr", "add", f"{HERE}/24", "dev", "here")
     command("ip", "link", "set", "here", "up")
@@ -49,25 +62,31 @@ def main() -> None:
         base = {
             **os.environ,
             "COBRE_COMM_BACKEND": "tcp",
-            "COBRE_TCP_COORDINATOR": HERE,
-            "COBRE_TCP_BIND_ADDR": HERE,
+            "COBRE_TCP_COORDINATOR": THERE if far == 0 else HERE,
             "COBRE_TCP_SIZE": "3",
             "COBRE_TCP_SECRET_FILE": str(secret),
         }
-        rank = [sys.executable, "-m", "faults.network", "rank"]
-        # Rank 2 has a network of its own, and waits for its end of the cable.
-        far = (
+        near = [sys.executable, "-m", "faults.network", "rank"]
+        # The far one has a network of its own, and waits for its end of the cable.
+        up = (
             "until ip link set there up 2> /dev/null; do sleep 0.02; done;"
             f' ip addr add {THERE}/24 dev there && exec "$@"'
         )
-        argvs = [rank, rank, ["unshare", "-n", "bash", "-c", far, "_", *rank]]
+        away = ["unshare", "-n", "bash", "-c", up, "_", *near]
         ranks = [
             subprocess.Popen(
-                argv, env={**base, "COBRE_TCP_RANK": str(number)}, stdout=subprocess.PIPE, text=True
+                away if number == far else near,
+                env={
+                    **base,
+                    "COBRE_TCP_RANK": str(number),
+                    "COBRE_TCP_BIND_ADDR": THERE if number == far else HERE,
+                },
+                stdout=subprocess.PIPE,
+                text=True,
             )
-            for number, argv in enumerate(argvs)
+            for number in range(3)
         ]
-        pid = str(ranks[2].pid)
+        pid = str(ranks[far].pid)
         while Path(f"/proc/{pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
             time.sleep(0.01)
         command("ip", "link", "set", "there", "netns", pid)
@@ -75,10 +94,10 @@ def main() -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "running\n"
         time.sleep(0.1)
-        command("nsenter", "-t", pid, "-n", "ip", "link", "set", "there", "down")
+        cut(how, ("nsenter", "-t", pid, "-n"))
         for process in ranks:
             sys.stdout.write(process.communicate()[0])
 
 
 if __name__ == "__main__":
-    be_a_rank() if sys.argv[1:] == ["rank"] else main()
+    be_a_rank() if sys.argv[1:] == ["rank"] else main(int(sys.argv[1]), sys.argv[2])

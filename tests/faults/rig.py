@@ -1,14 +1,15 @@
 """Runs fault cells in a namespace of its own: ``python -m faults.rig CELL ...`` writes a JSON line a cell.
 
-All processes, sockets and files of shared memory that it can see are the cell's own.
+All processes, sockets and files of shared memory that it can see are the cell's own. The ranks of the first
+cell start as a user's do, by exec; those of the others are forks, since a fault finds them no different.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -16,8 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from faults import rank as rank_program
 from faults.cells import RANKS, TIMEOUT_SECS, Cell
-from pycobre.comm import launch
+from faults.forked import instead_of_exec, run_to_the_end
+from pycobre.comm import Launch, launch
 from pycobre.errors import WorkerError
 
 OUTER_LIMIT_SECS = 60.0  # of a cell on a very busy machine
@@ -28,21 +31,22 @@ _LISTENING = {  # what the fourth column says of a socket that waits for callers
 }
 
 
-def launched(cell: Cell) -> Any:
-    return launch(
-        [sys.executable, "-m", "faults.rank", cell.phase, cell.operation, cell.victim, cell.action],
-        RANKS,
-        backend=cell.backend,
-        timeout_secs=TIMEOUT_SECS if cell.action == "SIGSTOP" else None,
-        grace_secs=1,
-        on_stderr=lambda rank, line: None,
-    )
+def launched(cell: Cell, *, by_exec: bool) -> Launch:
+    with contextlib.nullcontext() if by_exec else instead_of_exec(rank_program.main):
+        return launch(
+            [sys.executable, "-m", "faults.rank", cell.phase, cell.operation, cell.victim, cell.action],
+            RANKS,
+            backend=cell.backend,
+            timeout_secs=TIMEOUT_SECS if cell.action == "SIGSTOP" else None,
+            grace_secs=1,
+            on_stderr=lambda rank, line: None,
+        )
 
 
-def run(cell: Cell) -> dict[str, Any]:
+def run(cell: Cell, *, by_exec: bool) -> dict[str, Any]:
     """What befell the ranks, as each of them and the launcher told it."""
     record: dict[str, Any] = {"survivors": {}, "poisoned": [], "wrong": [], "struck": None, "error": None}
-    with launched(cell) as job:
+    with launched(cell, by_exec=by_exec) as job:
         watchdog = threading.Timer(
             OUTER_LIMIT_SECS, lambda: [os.kill(pid, signal.SIGKILL) for pid in job.pids]
         )
@@ -62,34 +66,39 @@ def run(cell: Cell) -> dict[str, Any]:
             record["error"] = {"rank": error.rank, "code": error.exit_code, "text": str(error)}
         finally:
             watchdog.cancel()
+            watchdog.join()  # the next cell forks
     record["codes"] = job.exit_codes
     return record
 
 
-def be_the_launcher(cell: Cell) -> None:
+def be_the_launcher(cell: Cell, tell: int, *, by_exec: bool) -> int:
     """Start ranks, say when all of them are where they shall be, and wait to be killed."""
-    with launched(cell) as job:
+    with launched(cell, by_exec=by_exec) as job:
         for ready, _ in enumerate(job, start=1):
             if ready == RANKS:
-                sys.stdout.write("ready\n")
-                sys.stdout.flush()
+                os.write(tell, b"ready")
+    return 0
 
 
-def run_without_launcher(cell: Cell) -> dict[str, Any]:
+def run_without_launcher(cell: Cell, *, by_exec: bool) -> dict[str, Any]:
     """How long processes remained once their launcher was killed."""
-    argv = [sys.executable, "-m", "faults.rig", "--launcher", str(cell)]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as launcher:
-        watchdog = threading.Timer(OUTER_LIMIT_SECS, launcher.kill)
-        watchdog.start()
-        assert launcher.stdout is not None
-        ready = launcher.stdout.readline()
-        watchdog.cancel()
-        time.sleep(0.05)
-        launcher.kill()
+    told, tell = os.pipe()
+    launcher = os.fork()
+    if launcher == 0:
+        run_to_the_end(lambda: be_the_launcher(cell, tell, by_exec=by_exec))
+    os.close(tell)
+    watchdog = threading.Timer(OUTER_LIMIT_SECS, os.kill, [launcher, signal.SIGKILL])
+    watchdog.start()
+    ready = os.read(told, 100)
+    watchdog.cancel()
+    watchdog.join()
+    os.close(told)
+    time.sleep(0.05)
+    os.kill(launcher, signal.SIGKILL)
     struck = time.monotonic()
     while others() and time.monotonic() < struck + OUTER_LIMIT_SECS:
         time.sleep(0.01)
-    return {"ready": ready.decode().strip(), "gone_after": time.monotonic() - struck}
+    return {"ready": ready.decode(), "gone_after": time.monotonic() - struck}
 
 
 def others() -> list[str]:
@@ -125,16 +134,14 @@ def leftovers(folder: Path) -> dict[str, list[str]]:
 
 def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TMPDIR"] = folder
-        for name in names:
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        for place, name in enumerate(names):
             cell = Cell(*name.split(","))
-            record = run_without_launcher(cell) if cell.victim == "launcher" else run(cell)
+            attempt = run_without_launcher if cell.victim == "launcher" else run
+            record = attempt(cell, by_exec=place == 0)
             sys.stdout.write(json.dumps({"cell": name, **record, "left": leftovers(Path(folder))}) + "\n")
             sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--launcher":
-        be_the_launcher(Cell(*sys.argv[2].split(",")))
-    else:
-        main(sys.argv[1:])
+    main(sys.argv[1:])

@@ -20,8 +20,9 @@ from faults.cells import CODES, PHASES, RANKS, Cell, matrix, sample
 
 BACKENDS = ("shm", "tcp")
 COUNT = os.environ.get("PYCOBRE_FAULT_CELLS", "110")
-AT_ONCE = 4  # a cell is starting or waiting most of its time
-A_BOX = 8
+pytestmark = pytest.mark.xdist_group("cells")  # one test starts the cells of all
+AT_ONCE = 6  # a cell is starting or waiting most of its time
+A_BOX = 14
 CELLS = [
     cell
     for backend in BACKENDS

@@ -4,6 +4,7 @@
 number  report                                             tested in
 ======  =================================================  ==================================================
 1       an exception on one rank hangs the rest            test_cells: exception
+2       ... unless started by the right entry point        test_one_failing_rank; mpi/test_ending: however
 3       a barrier without a time-out                       test_waiting: a_late_rank_is_named_by_all
 4       the coordinator's network goes down                here, 4
 5       different counts return success                    conformance: different_counts
@@ -13,7 +14,7 @@ number  report                                             tested in
 10      pending operations can't be aborted                conformance: abort; test_waiting: another_thread
 11      a time-out is ignored by some operations           here, 11
 12      a busy solver is taken for dead                    test_waiting: holds_its_interpreter
-13      the kernel kills a rank for its memory             test_launch_failures: first_failure (SIGKILL)
+13      the kernel kills a rank for its memory             here, 13
 14      the parent joins ranks in order                    test_cells: SIGKILL of each rank
 16      minimum and maximum of unsigned 64 bit             here, 16
 17      a sum differs between ranks                        here, 17; test_programs
@@ -30,7 +31,7 @@ number  report                                             tested in
 29      segments of crashed jobs fill /dev/shm             test_cells: eight crashes in one box, nothing left
 30      somebody else's file has our name                  test_segment: other_files, stale, another_user
 33      warnings of a resource tracker                     here, 33
-34      a rank dies with a lock                            test_shm_model: whatever_befalls; test_cells
+34      a rank dies with a lock                            test_shm_model: whatever_befalls; test_sweep
 35      clean-up fails at the end                          test_segment: the name goes once all have joined
 36      unpickling what came over a transport              here, 36
 37      a slow reader sees the next operation's bytes      here, 37; test_shm_model
@@ -44,7 +45,7 @@ number  report                                             tested in
 62      two threads at once                                conformance: two_threads_at_once
 ======  =================================================  ==================================================
 
-2 (every entry point) is of the command line, 24 (gigabytes) of a machine that has them.
+24 (gigabytes) is of a machine that has them.
 """
 
 from __future__ import annotations
@@ -55,12 +56,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from faults.box import in_a_box
 from pycobre.comm import launch
+from pycobre.errors import WorkerError
 
 BACKENDS = ("shm", "tcp")
 LIMIT_SECS = 60
@@ -78,14 +81,21 @@ both = pytest.mark.parametrize("backend", BACKENDS)
 
 
 def on_ranks(
-    backend: str, ranks: int, body: str, *, timeout_secs: float = 20.0, jitter_secs: float = 0.0
+    backend: str,
+    ranks: int,
+    body: str,
+    *,
+    timeout_secs: float = 20.0,
+    jitter_secs: float = 0.0,
+    told: list[str] | None = None,
 ) -> list[str]:
     """Lines that ranks tell; a rank that fails fails the test, and so does a word on standard error.
 
-    With *jitter_secs* ranks are stopped at any time for as long as that.
+    With *jitter_secs* ranks are stopped at any time for as long as that. *told* takes the lines of a group in
+    which a rank shall fail.
     """
     complaints: list[bytes] = []
-    lines: list[str] = []
+    lines: list[str] = [] if told is None else told
     with launch(
         [sys.executable, "-W", "error", "-c", PRELUDE + body],
         ranks,
@@ -123,10 +133,15 @@ def tremble(pids: tuple[int, ...], longest_secs: float, over: threading.Event) -
         os.kill(pid, signal.SIGCONT)
 
 
-def test_4_a_rank_whose_network_goes_down_is_lost_to_the_others_and_they_to_it():
-    told = dict(line.split(maxsplit=1) for line in in_a_box("1m", sys.executable, "-m", "faults.network"))
-    assert told["0"] == told["1"] == "lost (2,)"
-    assert told["2"] == "lost (0,)"
+@pytest.mark.parametrize(("far", "how"), [(2, "down"), (2, "deaf"), (2, "mute"), (0, "dead")])
+def test_4_a_rank_that_is_cut_off_is_lost_to_the_others_and_they_to_it(far, how):
+    """Packets are dropped in silence by a wrong entry for the neighbour, so no firewall has to be there."""
+    lines = in_a_box("1m", sys.executable, "-m", "faults.network", str(far), how)
+    told = dict(line.split(maxsplit=1) for line in lines)
+    if far == 0:
+        assert told == {"0": "lost (1, 2)", "1": "lost (0,)", "2": "lost (0,)"}
+    else:
+        assert told == {"0": "lost (2,)", "1": "lost (2,)", "2": "lost (0,)"}
 
 
 @both
@@ -172,6 +187,52 @@ except CollectiveFailed as error:
         timeout_secs=1.0,
     )
     assert told == ["timeout (1,)"] * 3
+
+
+@pytest.fixture
+def small_memory() -> Iterator[Path]:
+    """The file that takes the processes of a group which the kernel lets have 64 MiB."""
+    root, limits = Path("/sys/fs/cgroup"), ("memory.max", "memory.swap.max")
+    if (root / "memory").is_dir():  # the first version of control groups
+        root, limits = root / "memory", ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
+    group = root / f"pycobre-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"needs a control group of its own, as root on a writable {root}: {error.strerror}")
+    try:
+        if not (group / limits[0]).exists():
+            pytest.skip(f"needs control groups that limit memory: enable `memory` in {root}")
+        for limit in limits:
+            if (group / limit).exists():  # without swap there is no limit of it
+                (group / limit).write_text("0" if "swap" in limit else str(64 << 20))
+        yield group / "cgroup.procs"
+    finally:
+        group.rmdir()
+
+
+@both
+def test_13_a_rank_that_the_kernel_kills_for_its_memory_is_lost_and_told_so(backend, small_memory):
+    told: list[str] = []
+    with pytest.raises(WorkerError, match=r"signal 9 .*as the kernel does when memory runs out") as caught:
+        on_ranks(
+            backend,
+            3,
+            f"""
+comm = create_communicator()
+comm.barrier()
+if comm.rank == 1:
+    open({str(small_memory)!r}, "w").write("0")
+    hoard = [np.ones(1 << 20) for _ in range(1000)]
+try:
+    comm.barrier()
+except CollectiveFailed as error:
+    launcher_pipe().send(f"{{error.reason}} {{error.ranks}}".encode())
+""",
+            told=told,
+        )
+    assert (caught.value.rank, caught.value.exit_code) == (1, 128 + signal.SIGKILL)
+    assert told == ["lost (1,)"] * 2
 
 
 @both

@@ -108,6 +108,67 @@ def test_a_ring_no_deeper_than_its_pipeline_is_found_to_lock_up():
     assert "stuck" in streams(2, 4, depth=2, behind=2).wrong
 
 
+# ---- direct: ranks meet, read each other's arrays where they lie, and leave when all have read
+
+
+def gathering(rank: int, ranks: int, calls: int, closing: bool) -> Iterator[Step]:
+    others = [other for other in range(ranks) if other != rank]
+    for call in range(1, calls + 1):
+        yield put(("array", rank), call, enters=True)  # the caller's, to be changed as soon as it has it back
+        yield put(("posted", rank), call)
+        yield reach([("posted", other) for other in others], call)
+        for other in others:
+            yield expect(("array", other), call)
+        yield put(("consumed", rank), call)
+        if closing:
+            yield reach([("consumed", other) for other in others], call)
+
+
+def folding(rank: int, ranks: int, calls: int, closing: bool) -> Iterator[Step]:
+    """In place: slice q of every array goes to rank q, which writes its fold there; then all take it."""
+    others = [other for other in range(ranks) if other != rank]
+    for call in range(1, calls + 1):
+        for part in range(ranks):
+            yield put(("array", part, rank), (call, "operand"), enters=part == 0)
+        yield put(("posted", rank), call)
+        yield reach([("posted", other) for other in others], call)
+        for other in others:
+            yield expect(("array", rank, other), (call, "operand"))
+        yield put(("array", rank, rank), (call, "folded"))
+        yield put(("reduced", rank), call)
+        for other in others:
+            yield reach([("reduced", other)], call)
+            yield expect(("array", other, other), (call, "folded"))
+            yield put(("array", other, rank), (call, "folded"))
+        yield put(("consumed", rank), call)
+        if closing:
+            yield reach([("consumed", other) for other in others], call)
+
+
+def direct(program, ranks: int, calls: int, *, closing: bool = True, **faults: int) -> Outcome:
+    initial: Words = {}
+    for rank in range(ranks):
+        initial |= {("array", rank): 0, ("posted", rank): 0, ("reduced", rank): 0, ("consumed", rank): 0}
+        initial |= {("array", part, rank): 0 for part in range(ranks)}
+    return Programs(
+        [program(rank, ranks, calls, closing) for rank in range(ranks)], initial, **faults
+    ).outcome()
+
+
+@pytest.mark.parametrize("program", [gathering, folding])
+@pytest.mark.parametrize(("ranks", "calls"), [(2, 3), (3, 1)])
+@pytest.mark.parametrize(
+    ("crashes", "timeouts"), [(0, 0), (1, 0), (0, 1), (1, 1)], ids=["plain", "crash", "timeout", "both"]
+)
+def test_reading_arrays_where_they_lie_is_right_whatever_befalls(program, ranks, calls, crashes, timeouts):
+    assert direct(program, ranks, calls, crashes=crashes, timeouts=timeouts).wrong == {}
+
+
+@pytest.mark.parametrize("program", [gathering, folding])
+def test_leaving_before_all_have_read_is_found_to_hand_out_changed_arrays(program):
+    assert "another turn's data" in direct(program, 2, 2, closing=False).wrong
+
+
 # ---- sleeping: be counted among the waiters, look again, sleep; the kernel's compare and sleep are one step
 
 

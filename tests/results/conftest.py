@@ -23,6 +23,7 @@ from pycobre.sddp import (
 )
 from pycobre.stochastic import inflow_recursion, sample_openings, uncorrelated
 from pycobre.system import (
+    Ahead,
     Block,
     Bus,
     ConstantProductivity,
@@ -38,6 +39,7 @@ from pycobre.system import (
     InflowStatistics,
     Line,
     LoadStatistics,
+    PastFlow,
     PumpingStation,
     Source,
     SourceStatistics,
@@ -50,7 +52,7 @@ SCENARIOS = 7
 
 
 def stages() -> tuple[Stage, ...]:
-    """Three stages of two, one and two blocks."""
+    """Three stages of two, one and two blocks, the last two one after the other."""
     months = [date(2030, month, 1) for month in (1, 2, 3, 4)]
     blocks = [
         (Block(0, "low", 300.0), Block(1, "high", 444.0)),
@@ -58,7 +60,17 @@ def stages() -> tuple[Stage, ...]:
         (Block(0, "low", 244.0), Block(1, "high", 500.0)),
     ]
     return tuple(
-        Stage(10 + t, months[t], months[t + 1], t, blocks[t], 4, 0.1 if t < 2 else 0.0) for t in range(3)
+        Stage(
+            id=10 + t,
+            start_date=months[t],
+            end_date=months[t + 1],
+            season_id=t,
+            blocks=blocks[t],
+            num_openings=4,
+            annual_discount_rate=0.1 if t < 2 else 0.0,
+            chronological=t == 2,
+        )
+        for t in range(3)
     )
 
 
@@ -98,13 +110,19 @@ def tiny_system() -> System:
             Bus(4, "south", (DeficitSegment(math.inf, 700.0),), 1.5),
         ),
         lines=(Line(3, "north-south", 1, 4, 60.0, 40.0, 0.05, 0.5),),
-        thermals=(Thermal(2, "gas", 1, 5.0, 40.0, 90.0), Thermal(5, "oil", 4, 0.0, 25.0, 250.0)),
+        thermals=(
+            Thermal(2, "gas", 1, 5.0, 40.0, 90.0),
+            Thermal(5, "oil", 4, 0.0, 25.0, 250.0),
+            Thermal(6, "shipped gas", 4, 0.0, 9.0, 60.0, ahead=Ahead(lead_stages=1, past_mw={10: 4.0})),
+        ),
         hydros=(
             hydro(
                 7,
                 1,
                 9,
                 diversion_to_id=9,
+                travel_hours=100.0,
+                past_outflow=(PastFlow(date(2029, 12, 20), date(2030, 1, 1), 70.0),),
                 diversion_min_m3s=2.0,
                 diversion_max_m3s=5.0,
                 outflow_min_m3s=110.0,
@@ -175,7 +193,7 @@ def study() -> Study:
             Node(model.template, system.within_reach(t, noise))
             for t, (model, noise) in enumerate(zip(models, sample_openings(system, 3), strict=True))
         ],
-        StateLayout.of(recursion).initial(system),
+        StateLayout.of(recursion, system).initial(system),
         [stage.discount_factor for stage in system.stages[:-1]],
     )
     scale = cost_scale_of([model.template for model in models])

@@ -54,9 +54,12 @@ def test_water_balances_in_every_reservoir(frames):
     hydros["outflow_hm3"] = hydros.outflow_m3s * hydros.hours * 3600 / 1e6
     at = ["scenario_id", "stage_id", "hydro_id"]
     released = hydros.groupby(at).outflow_hm3.sum()
-    arriving = released.reset_index()
+    slow = frames["transits"].hydro_id.unique()
+    arriving = released.drop(slow, level="hydro_id").reset_index()
     arriving["hydro_id"] = arriving.hydro_id.map(below)
     arriving = arriving.dropna().groupby(at).outflow_hm3.sum()
+    late = frames["transits"].assign(hydro_id=frames["transits"].hydro_id.map(below))
+    arriving = arriving.add(late.groupby(at).arrived_hm3.sum(), fill_value=0.0)
     pumped = frames["pumping"].join(hours, on=["stage_id", "block_id"])
     pumped = pumped.merge(entities.loc["pumping"], left_on="pumping_station_id", right_index=True)
     pumped["hm3"] = pumped.pumped_m3s * pumped.hours * 3600 / 1e6
@@ -87,3 +90,35 @@ def test_storage_goes_on_where_the_stage_before_ended(frames):
     final = storage.storage_final_hm3.to_numpy().reshape(-1, 3)
     initial = storage.storage_initial_hm3.to_numpy().reshape(-1, 3)
     np.testing.assert_array_equal(initial[:, 1:], final[:, :-1])
+
+
+def test_what_leaves_a_plant_is_under_way_until_it_arrives(frames):
+    hours = frames["stages"].set_index(["stage_id", "block_id"]).hours
+    hydros = frames["hydros"].join(hours, on=["stage_id", "block_id"])
+    hydros["hm3"] = hydros.outflow_m3s * hydros.hours * 3600 / 1e6
+    at = ["scenario_id", "stage_id", "hydro_id"]
+    way = frames["transits"].set_index(at)
+    np.testing.assert_allclose(way.released_hm3, hydros.groupby(at).hm3.sum().loc[way.index], atol=1e-9)
+    kept = way.in_transit_initial_hm3 + way.released_hm3 - way.arrived_hm3
+    np.testing.assert_allclose(way.in_transit_final_hm3, kept, atol=1e-6)
+    volumes = way.sort_index().in_transit_final_hm3.to_numpy().reshape(-1, 3)
+    begun = way.sort_index().in_transit_initial_hm3.to_numpy().reshape(-1, 3)
+    np.testing.assert_allclose(begun[:, 0], 100.0 * 3600 / 1e6 * 70.0)
+    np.testing.assert_allclose(begun[:, 1:], volumes[:, :-1], atol=1e-9)
+    assert volumes.min() > 0.0
+
+
+def test_what_was_committed_is_delivered_at_its_date(frames):
+    starts = frames["stages"].groupby("stage_id").start_date.first()
+    table = frames["commitments"].set_index(["scenario_id", "stage_id"]).sort_index()
+    committed = table.committed_mw.to_numpy().reshape(-1, 3)
+    delivered = table.delivered_mw.to_numpy().reshape(-1, 3)
+    np.testing.assert_allclose(delivered[:, 0], 4.0)
+    np.testing.assert_allclose(delivered[:, 1:], committed[:, :-1], atol=1e-9)
+    assert committed[:, :-1].max() > 0.0
+    assert table.delivery.iloc[:2].tolist() == starts.iloc[1:].tolist()
+    assert table.delivery.isna().sum() == len(table) // 3
+    costs = frames["costs"].set_index(["scenario_id", "stage_id"]).commitment_cost
+    np.testing.assert_allclose(table.commitment_cost, costs)
+    thermals = frames["thermals"].query("thermal_id == 6")
+    assert thermals.generation_cost.abs().max() == 0.0

@@ -8,7 +8,16 @@ from pycobre.errors import ResultsError
 from pycobre.results import Results
 from pycobre.results import check as checks
 
-NAMES = ["power", "water", "storage from stage to stage", "cost of a stage", "cost of a scenario"]
+NAMES = [
+    "power",
+    "water",
+    "storage from stage to stage",
+    "water under way",
+    "water under way from stage to stage",
+    "dispatch decided ahead",
+    "cost of a stage",
+    "cost of a scenario",
+]
 
 
 @pytest.fixture
@@ -53,6 +62,10 @@ def test_all_balances_hold(written):
         ("reservoirs", "evaporated_m3s", {"water"}),
         ("reservoirs", "withdrawn_m3s", {"water"}),
         ("reservoirs", "storage_final_hm3", {"water", "storage from stage to stage"}),
+        ("transits", "arrived_hm3", {"water", "water under way"}),
+        ("transits", "released_hm3", {"water", "water under way"}),
+        ("transits", "in_transit_final_hm3", {"water under way", "water under way from stage to stage"}),
+        ("commitments", "committed_mw", {"dispatch decided ahead"}),
         ("costs", "thermal_cost", {"cost of a stage"}),
         ("scenarios", "cost", {"cost of a scenario"}),
     ],

@@ -15,14 +15,16 @@ GOLDEN = """\
 Results out: complete (iteration_limit)
   policy        4 iterations, 16 cuts, BOUND
   stages        5 rows
-  entities      12 rows
+  entities      13 rows
   convergence   4 rows
   timing        4 rows
   scenarios     7 rows
   costs         21 rows
   reservoirs    42 rows
   hydros        70 rows
-  thermals      70 rows
+  thermals      105 rows
+  commitments   21 rows
+  transits      21 rows
   sources       70 rows
   contracts     35 rows
   pumping       35 rows
@@ -119,7 +121,7 @@ def test_to_xarray_has_a_dimension_an_index_and_nan_where_there_is_no_block(resu
         ("scenarios", {"scenario": 7}),
         ("costs", {"scenario": 7, "stage": 3}),
         ("reservoirs", {"scenario": 7, "stage": 3, "hydro": 2}),
-        ("thermals", {"scenario": 7, "stage": 3, "block": 2, "thermal": 2}),
+        ("thermals", {"scenario": 7, "stage": 3, "block": 2, "thermal": 3}),
         ("buses", {"scenario": 7, "stage": 3, "block": 2, "bus": 2}),
         ("sources", {"scenario": 7, "stage": 3, "block": 2, "source": 2}),
         ("exchanges", {"scenario": 7, "stage": 3, "block": 2, "line": 1}),

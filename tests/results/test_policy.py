@@ -16,7 +16,7 @@ from pycobre.sddp import simulate
 @pytest.fixture
 def save(study, tmp_path):
     def save_to(name="policy", policy=None):
-        names = StateLayout.of(study.recursion).names(study.system)
+        names = StateLayout.of(study.recursion, study.system).names(study.system)
         ids = [stage.id for stage in study.system.stages]
         write_policy(
             tmp_path / name, policy or study.policy, stage_ids=ids, state_names=names, study={"seed": 11}
@@ -41,7 +41,7 @@ def test_round_trip_keeps_every_bit(study, save):
         for name in ("intercept", "slope", "state"):
             np.testing.assert_array_equal(getattr(kept, name), getattr(cuts, name)[filled].reshape(
                 getattr(kept, name).shape))  # fmt: skip
-        for state in rng.uniform(0.0, 300.0, (20, 4)) if node < 2 else ():  # the last stage has no future
+        for state in rng.uniform(0.0, 300.0, (20, 6)) if node < 2 else ():  # the last stage has no future
             assert stored.evaluate(node, state) == study.policy.evaluate(node, state)
 
 
@@ -82,7 +82,7 @@ def test_a_policy_that_was_read_costs_the_same_in_simulation(study, save):
 def test_a_policy_without_iterations_is_a_policy(study, save):
     stored = read_policy(save(policy=study.fresh_policy()))
     assert stored.lower_bound == -np.inf
-    assert stored.evaluate(0, np.zeros(4)) == -np.inf
+    assert stored.evaluate(0, np.zeros(6)) == -np.inf
     fresh = study.fresh_policy()
     stored.load_into(fresh)
     assert fresh.pool.count() == 0
@@ -150,5 +150,5 @@ def test_a_policy_that_does_not_fit_is_refused(study, save):
     stored = read_policy(save())
     with pytest.raises(PolicyError, match="2 forward passes an iteration, the study has 3"):
         stored.load_into(study.fresh_policy(3))
-    with pytest.raises(PolicyError, match="a state has 4 numbers"):
+    with pytest.raises(PolicyError, match="a state has 6 numbers"):
         stored.evaluate(0, np.zeros(3))

@@ -142,7 +142,7 @@ def plan(train_graph: Callable[..., Any]) -> Callable[..., Any]:
         openings = [system.within_reach(t, noise) for t, noise in enumerate(sample_openings(system, 1))]
         nodes = [Node(m.template, w) for m, w in zip(models, openings, strict=True)]
         factors = [stage.discount_factor for stage in system.stages[:-1]]
-        graph = PolicyGraph.line(nodes, StateLayout.of(recursion).initial(system), factors)
+        graph = PolicyGraph.line(nodes, StateLayout.of(recursion, system).initial(system), factors)
         policy, solvers = train_graph(graph, iterations=iterations)
         (found,) = simulate(policy, solvers, scenarios, 1, LocalCommunicator())
         operation = []

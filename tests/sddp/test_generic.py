@@ -9,11 +9,14 @@ import pytest
 
 from pycobre.system import (
     VARIABLES,
+    Ahead,
     ConstraintRow,
     ConstraintTerm,
     Contract,
     Evaporation,
     GenericConstraint,
+    LaterDelivery,
+    LaterStage,
     Line,
     PumpingStation,
     Source,
@@ -102,9 +105,13 @@ def whole(system, stages, bus, hydro):
         contracts = (Contract(0, "in", 0, False, 1.0, 2.0, 9.0), Contract(1, "out", 0, True, 3.0, 4.0, 9.0))
         pumps = (PumpingStation(0, "up", 0, 0, 1, 0.5, 1.0, 0.4),)
         other = hydro(1, stages=1)
+        ahead = Ahead(lead_stages=1, past_mw={0: 3.0}, later={0: LaterDelivery(2.0, 7.0, 10.0)})
+        shipped = Thermal(2, "LNG", 0, 0.0, 5.0, 50.0, ahead=ahead)
+        months = stages(MONTH)
         inflow, load = [[40.0], [0.0]], [[110.0], [20.0]]
-        return system(stages(MONTH), [bus(), bus(1)], [thermal], [plant, other], inflow, load,
-                      lines=[line], sources=sources, contracts=contracts, pumps=pumps, availability=share,
+        return system(months, [bus(), bus(1)], [thermal, shipped], [plant, other], inflow, load,
+                      later=(LaterStage(months[0].end_date, 720.0, 0.0),), lines=[line], sources=sources,
+                      contracts=contracts, pumps=pumps, availability=share,
                       constraints=() if constraint is None else (constraint,))  # fmt: skip
 
     return make
@@ -114,7 +121,7 @@ def whole(system, stages, bus, hydro):
 def test_every_variable_is_the_quantity_that_it_is_called(plan, whole, variable):
     """A constraint that asks for a million of it misses a million less what there is."""
     much = 1e6
-    of = 1 if variable == "contract_export" else 0
+    of = {"contract_export": 1, "anticipated_decision": 2}.get(variable, 0)
     built = whole(rule([(1.0, variable, of)], much, price=1e-7))
     _, _, (operation,) = plan(built)
     missing = operation.generic_below[0, 0]
@@ -126,6 +133,7 @@ def test_every_variable_is_the_quantity_that_it_is_called(plan, whole, variable)
         "hydro_inflow": 40.0, "hydro_evaporation": 0.3 + 0.01 * (100.0 + storage) / 2.0,
         "hydro_diversion": o.diverted_m3s[0, 0], "hydro_withdrawal": 2.0, "hydro_turbined": made,
         "hydro_spillage": o.spilled_m3s[0, 0], "hydro_outflow": made + o.spilled_m3s[0, 0],
+        "anticipated_decision": o.committed_mw[0, 0],
         "hydro_generation": o.generation_mw[0, 0], "thermal_generation": o.thermal_mw[0, 0],
         "line_direct": o.direct_mw[0, 0], "line_reverse": o.reverse_mw[0, 0],
         "line_exchange": o.direct_mw[0, 0] - o.reverse_mw[0, 0],

@@ -12,7 +12,15 @@ class Group:
     rank: int
     size: int
     def __init__(
-        self, descriptor: int, rank: int, size: int, job: int, timeout_secs: float, join_secs: float, /
+        self,
+        descriptor: int,
+        rank: int,
+        size: int,
+        job: int,
+        timeout_secs: float,
+        join_secs: float,
+        direct: bool,
+        /,
     ) -> None: ...
     def allgatherv(
         self, send: npt.NDArray[Any], recv: npt.NDArray[Any], counts: Counts, displs: Counts

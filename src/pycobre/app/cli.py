@@ -15,12 +15,12 @@ import typer
 from rich.console import Console
 
 import pycobre
+from pycobre.app.cases import Json, migrate, schema, tell_problems
 from pycobre.app.console import RunConsole
 from pycobre.app.execute import backend_of, result_of, run_here, run_on_ranks
 from pycobre.app.records import dump, failure_line, to_line
 from pycobre.app.request import RunRequest
 from pycobre.app.templates import TEMPLATES, copy_template
-from pycobre.case import check_case
 from pycobre.comm import available_backends, create_communicator, launch
 from pycobre.errors import CaseError, CollectiveFailed, PycobreError, ResultsError, WorkerError
 from pycobre.lp import solver_version
@@ -35,7 +35,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout, prose on stderr.")]
+app.command()(migrate)
+app.add_typer(schema, name="schema")
+
 CasePath = Annotated[Path, typer.Argument(help="Case directory (Cobre 0.18 format).", show_default=False)]
 
 
@@ -117,27 +119,7 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """Check CASE: every problem at once, with file, entity, field and a hint."""
-    found, problems = check_case(case, _overrides(settings or []))
-    if as_json:
-        for problem in problems:
-            _line(dump({"type": "problem", **vars(problem)}))
-        _line(dump({"type": "result", "status": "done" if found else "failed", "problems": len(problems)}))
-    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
-    for file in dict.fromkeys(problem.file for problem in problems):
-        console.print(file, markup=False, style="bold")
-        for problem in problems:
-            if problem.file == file:
-                console.print(f"  {problem.kind}: {problem}", markup=False)
-    if found is None:
-        errors = sum(problem.kind != "warning" for problem in problems)
-        console.print(f"{errors} problem{'s' if errors != 1 else ''}: the case can't run", style="bold red")
-        raise typer.Exit(3)
-    system = found.system
-    console.print(
-        f"the case is sound: {len(system.stages)} stages, {len(system.hydros)} hydros,"
-        f" {len(system.thermals)} thermals, {len(system.buses)} buses, {len(system.lines)} lines",
-        style="bold green",
-    )
+    tell_problems(case, _overrides(settings or []), as_json)
 
 
 @app.command()

@@ -3,6 +3,10 @@
 from pycobre.case.load import Case as Case
 from pycobre.case.load import check_case as check_case
 from pycobre.case.load import load_case as load_case
+from pycobre.case.migration import Change as Change
+from pycobre.case.migration import migrate as migrate
 from pycobre.case.options import BoundStallingOption as BoundStallingOption
+from pycobre.case.options import RowOption as RowOption
 from pycobre.case.options import Schemes as Schemes
 from pycobre.case.options import StudyOptions as StudyOptions
+from pycobre.case.schema import export_schemas as export_schemas

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from pycobre.case.ahead import ahead_of, later_stages
 from pycobre.case.changes import hydro_limits
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
@@ -19,6 +21,7 @@ from pycobre.case.sources import build_source_statistics, build_sources
 from pycobre.case.stages import Cvar
 from pycobre.case.statistics import bus_ids, spread, study_stages
 from pycobre.case.tables import FloatArray
+from pycobre.case.travel import past_outflow, travels
 from pycobre.system import (
     Block,
     Bus,
@@ -76,6 +79,7 @@ def build_system(case: CaseFiles, resolved: Resolved) -> System:
         availability=build_source_statistics(case),
         constraints=resolved.constraints,
         changes=resolved.changes,
+        later=later_stages(case),
     )
 
 
@@ -100,6 +104,7 @@ def _build_stages(case: CaseFiles) -> tuple[Stage, ...]:
                 sampling_method=stage.sampling_method,
                 cvar_tail=cvar.alpha if cvar else 1.0,
                 cvar_weight=cvar.lambda_ if cvar else 0.0,
+                chronological=stage.block_mode == "chronological",
             )
         )
     return tuple(stages)
@@ -156,6 +161,7 @@ def _build_thermals(case: CaseFiles) -> tuple[Thermal, ...]:
             generation_max_mw=plant.generation.max_mw,
             cost_per_mwh=plant.cost_per_mwh,
             service=service_of(plant, stages),
+            ahead=ahead_of(case, plant),
         )
         for plant in sorted(case.thermals.thermals, key=lambda plant: plant.id)
     )
@@ -203,6 +209,7 @@ def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
     initial = (*case.initial.storage, *case.initial.filling_storage)
     storage = {item.hydro_id: item.value_hm3 for item in initial}
     stages = study_stages(case)
+    limits: dict[int, dict[str, Any]] = {hydro.id: dict(hydro_limits(hydro)) for hydro in case.hydros.hydros}
     return tuple(
         Hydro(
             id=hydro.id,
@@ -210,12 +217,14 @@ def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
             bus_id=hydro.unit_groups[0].bus_id,
             downstream_id=hydro.downstream_id,
             storage_initial_hm3=storage[hydro.id],
-            **hydro_limits(hydro),
+            **limits[hydro.id],
             production=resolved.production[hydro.id],
             penalties=_build_penalties(hydro, case.penalties.hydro),
             evaporation=resolved.evaporation.get(hydro.id, ()),
             diversion_to_id=None if hydro.diversion is None else hydro.diversion.downstream_id,
             filling_targets_hm3=filling_targets(hydro, storage[hydro.id], stages),
+            travel_hours=hydro.travel_time_hours or 0.0 if travels(hydro) else 0.0,
+            past_outflow=past_outflow(case, hydro),
             service=service_of(hydro, stages),
         )
         for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id)

@@ -255,6 +255,10 @@ class _Resolution:
             found = kinds.get(variable.entity_id if variable.entity_id is not None else -1)
             if found is not None and found not in variable.name:
                 note(REFERENCE, f"contract {variable.entity_id} is an {found}")
+        if variable.name == "anticipated_decision":
+            thermals = self.case.thermals.thermals if self.case.thermals else []
+            if any(item.id == variable.entity_id and item.anticipated_config is None for item in thermals):
+                note(REFERENCE, f"thermal {variable.entity_id} is not dispatched ahead")
         selected = dict(variable.selectors)
         pair = {"source_bus", "target_bus"}
         if variable.name == "line_exchange" and set(selected) == pair and variable.entity_id is None:

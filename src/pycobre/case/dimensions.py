@@ -87,6 +87,14 @@ def _check_load_stats(case: CaseFiles, findings: Findings) -> None:
 
 def _check_autoregression(case: CaseFiles, findings: Findings) -> None:
     table = case.inflow_ar
+    seasons = case.stages.season_definitions if case.stages else None
+    if case.inflow_annual is not None and seasons is not None and seasons.cycle_type != "monthly":
+        findings.add(
+            DIMENSION,
+            files.INFLOW_ANNUAL,
+            f"an annual component needs monthly seasons, but the case has {seasons.cycle_type} ones",
+            hint="remove the file, or make the seasons months",
+        )
     if table is None and case.inflow_annual is not None and case.inflow_history is not None:
         findings.add(
             DIMENSION,

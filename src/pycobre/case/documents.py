@@ -30,6 +30,9 @@ ITEM_NAMES = {
     "storage": ("hydro", "hydro_id"),
     "filling_storage": ("hydro", "hydro_id"),
     "recent_observations": ("hydro", "hydro_id"),
+    "past_defluences": ("hydro", "hydro_id"),
+    "past_anticipated_commitments": ("thermal", "thermal_id"),
+    "thermal_bounds": ("thermal", "thermal_id"),
     "load_factors": ("bus", "bus_id"),
 }
 

@@ -70,7 +70,7 @@ class ThermalGeneration(Record):
 
 
 class Anticipation(Record):
-    """Dispatch decided so many stages or hours ahead."""
+    """Dispatch decided so many stages or hours ahead: one of the two."""
 
     lead_stages: Count | None = None
     lead_time_hours: Hours | None = None
@@ -96,7 +96,7 @@ class Outflow(Record):
     """Limits of turbined plus spilled flow."""
 
     min_outflow_m3s: Flow
-    max_outflow_m3s: Flow | None = Field(default=None, description="m³/s; null: no limit")
+    max_outflow_m3s: Flow | None = Field(default=None, description="Largest outflow, m³/s; null: no limit")
 
 
 class Generation(Record):
@@ -196,8 +196,7 @@ class HydroRecord(MayRetire):
     diversion: Diversion | None = None
     evaporation: Evaporation | None = None
     filling: Filling | None = None
-    # Refused for now; read so that it is refused by name and not as unknown.
-    travel_time_hours: float | None = None
+    travel_time_hours: Annotated[float, Field(ge=0, description="h to the plant below")] | None = None
     efficiency: Efficiency | None = None
     hydraulic_losses: Annotated[LossFactor | LossConstant | None, Field(discriminator="type")] = None
     tailrace: Annotated[TailracePolynomial | TailracePiecewise | None, Field(discriminator="type")] = None

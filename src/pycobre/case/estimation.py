@@ -9,7 +9,7 @@ import numpy as np
 from pycobre.case import files
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
-from pycobre.case.history import check_windows, read_history
+from pycobre.case.history import check_coarseness, check_windows, read_history
 from pycobre.case.seasons import SeasonCalendar
 from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
 from pycobre.case.tables import FloatArray
@@ -66,6 +66,7 @@ def estimate_inflow(case: CaseFiles, findings: Findings) -> EstimatedInflow | No
     before = findings.count
     if case.inflow_history is None or calendar is None or not check_windows(case, findings):
         return None
+    check_coarseness(case, calendar, findings)
     history = read_history(case, calendar)
     moments = moments_of(history)
     _check_observed(case, calendar, moments, findings)
@@ -97,6 +98,8 @@ def _calendar(case: CaseFiles, findings: Findings) -> SeasonCalendar | None:
             field="season_id",
         )
         return None
+    if {stage.season_id for stage in study_stages(case)} - {season.id for season in definitions.seasons}:
+        return None  # which is said already
     if case.config.estimation.order_selection == "pacf_annual" and definitions.cycle_type != "monthly":
         findings.add(
             "dimension",

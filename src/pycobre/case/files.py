@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pycobre.case.config import Config
 from pycobre.case.entities import (
@@ -17,16 +18,20 @@ from pycobre.case.entities import (
 )
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.initial import InitialFile
+from pycobre.case.later import LaterFile
 from pycobre.case.penalties import PenaltiesFile
 from pycobre.case.production import ProductionFile
 from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile, SourceFactorsFile
 from pycobre.case.stages import StagesFile
-from pycobre.case.tables import Table
+
+if TYPE_CHECKING:  # tables need the names here, for hints
+    from pycobre.case.tables import Table
 
 CONFIG = "config.json"
 STAGES = "stages.json"
 PENALTIES = "penalties.json"
 INITIAL = "initial_conditions.json"
+LATER = "post_study_stages.json"
 BUSES = "system/buses.json"
 LINES = "system/lines.json"
 THERMALS = "system/thermals.json"
@@ -89,6 +94,7 @@ class CaseFiles:
     stages: StagesFile | None = None
     penalties: PenaltiesFile | None = None
     initial: InitialFile | None = None
+    later: LaterFile | None = None
     buses: BusesFile | None = None
     lines: LinesFile | None = None
     thermals: ThermalsFile | None = None

@@ -48,6 +48,13 @@ def check_filling(case: CaseFiles, findings: Findings) -> None:
         if entry is None or entry <= start:
             message = "must be given, and be later than the first stage of filling"
             note(files.HYDROS, "entry_stage_id", message)
+        elif entry > known[-1]:
+            findings.warn(
+                files.HYDROS,
+                f"is being filled, but enters service in stage {entry}, after the study",
+                entity=entity,
+                field="entry_stage_id",
+            )
         if hydro.id not in started:
             message = "is being filled: its initial storage belongs to filling_storage"
             note(files.INITIAL, "storage", message)
@@ -56,5 +63,15 @@ def check_filling(case: CaseFiles, findings: Findings) -> None:
         if not 0.0 <= started[hydro.id] <= low:
             message = f"starts at {started[hydro.id]:g} hm³, beyond its minimum of {low:g} hm³"
             note(files.INITIAL, "filling_storage", message, "it is full enough: leave filling out")
+        targets = filling_targets(hydro, started[hydro.id], stages)
+        if targets and entry is not None and entry <= known[-1] and max(targets.values()) < low:
+            findings.warn(
+                files.HYDROS,
+                f"brings {max(targets.values()):g} hm³ until stage {entry}, but the minimum is {low:g} hm³:"
+                " the rest is left to the river, or to the penalties",
+                entity=entity,
+                field="filling.filling_min_rate_m3s",
+                hint="raise it, or begin the filling earlier",
+            )
         if start > known[0] and started[hydro.id] > 0.0:
             note(files.INITIAL, "filling_storage", "holds water before its filling begins", "give 0 hm³")

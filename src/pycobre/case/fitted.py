@@ -50,6 +50,7 @@ class Fitting:
         self.specific = _read_specific(case.energy)
         self.fits: dict[tuple[int, str, float | None, float | None], Fit | None] = {}
         self.users: set[int] = set()
+        self.seen_from_above: set[int] = set()
 
     def planes(
         self, hydro: HydroRecord, stage: StageRecord, where: str, choice: Choice
@@ -77,6 +78,7 @@ class Fitting:
         if volume is None:
             volume = store.min_storage_hm3 + (share or 0.0) * (store.max_storage_hm3 - store.min_storage_hm3)
         points = self.geometry[below.id]
+        self.seen_from_above.add(below.id)
         return float(np.interp(volume, points.volume_hm3, points.height_m))
 
     def _fit(
@@ -143,6 +145,7 @@ class Fitting:
         hydros = self.case.hydros.hydros if self.case.hydros else []
         evaporating = {hydro.id for hydro in hydros if hydro.evaporation is not None}
         idle = (set(self.geometry) & {hydro.id for hydro in hydros}) - evaporating - self.users
+        idle -= self.seen_from_above
         if idle:
             self.findings.warn(
                 files.GEOMETRY,

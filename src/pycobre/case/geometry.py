@@ -90,19 +90,31 @@ def resolve_evaporation(
 
 
 def _check_geometry(case: CaseFiles, geometry: Mapping[int, Geometry], findings: Findings) -> bool:
-    """Whether every geometry has one point a volume."""
+    """Whether every geometry has one point a volume, and rises and widens as it fills."""
     before = findings.count
     names = {hydro.id: hydro.name for hydro in case.hydros.hydros} if case.hydros else {}
     for id, points in geometry.items():
+        entity = name_entity("hydro", id, names.get(id))
         if (np.diff(points.volume_hm3) <= 0.0).any():
             findings.add(
                 "dimension",
                 files.GEOMETRY,
                 "has two points of the same volume",
-                entity=name_entity("hydro", id, names.get(id)),
+                entity=entity,
                 field="volume_hm3",
                 hint="keep one",
             )
+        for field, values in (("height_m", points.height_m), ("area_km2", points.area_km2)):
+            falls = np.flatnonzero(np.diff(values) < 0.0)
+            if falls.size:
+                low, high = points.volume_hm3[falls[0]], points.volume_hm3[falls[0] + 1]
+                findings.add(
+                    "physics",
+                    files.GEOMETRY,
+                    f"falls from {low:g} hm³ to {high:g} hm³, but a reservoir rises and widens as it fills",
+                    entity=entity,
+                    field=field,
+                )
     return findings.count == before
 
 

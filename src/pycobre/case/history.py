@@ -45,6 +45,29 @@ def check_windows(case: CaseFiles, findings: Findings) -> bool:
     return not (backward | overlap).any()
 
 
+def check_coarseness(case: CaseFiles, calendar: SeasonCalendar, findings: Findings) -> None:
+    """Note windows that hold more than one season: what each of these had can't be told."""
+    assert case.inflow_history is not None
+    table = case.inflow_history
+    hydro, start, end = (table.ints[name] for name in ("hydro_id", "start_date", "end_date"))
+    first, last = day_of(int(start.min(initial=0))), day_of(int(end.max(initial=0)))
+    periods = [period for period in calendar.periods(first, last) if period.season_id is not None]
+    starts = np.array([number_of(period.start) for period in periods], dtype=np.int64)
+    # A window that is one period holds the start of that one and of the next.
+    held = np.searchsorted(starts, end, "right") - np.searchsorted(starts, start, "left")
+    for id in np.unique(hydro[held > 2]).tolist():
+        longest = int(np.argmax(np.where(hydro == id, end - start, 0)))
+        findings.add(
+            "dimension",
+            files.INFLOW_HISTORY,
+            f"the window {day_of(int(start[longest]))} to {day_of(int(end[longest]))} holds several seasons,"
+            " and can't be told apart into them",
+            entity=name_entity("hydro", id),
+            field="end_date",
+            hint="give windows no longer than a season",
+        )
+
+
 def day_of(number: int) -> date:
     """Day of a date32 *number*."""
     return EPOCH + timedelta(days=number)

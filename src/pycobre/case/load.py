@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 
-from pycobre.case import files, tables
+from pycobre.case import files, renames, tables
+from pycobre.case.ahead import check_ahead
 from pycobre.case.build import Resolved, build_system
 from pycobre.case.calendar import check_calendar
 from pycobre.case.changes import resolve_changes
@@ -29,11 +30,13 @@ from pycobre.case.estimation import estimate_inflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.filling import check_filling
 from pycobre.case.findings import Findings
+from pycobre.case.format import FORMAT_VERSION, version_of
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.geometry import read_geometry, resolve_evaporation
 from pycobre.case.inflow import check_residuals, stage_inflow
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
+from pycobre.case.later import LaterFile
 from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.noise import resolve_correlation, resolve_openings
 from pycobre.case.options import StudyOptions, check_options, read_options
@@ -51,8 +54,10 @@ from pycobre.case.service import check_service
 from pycobre.case.sources import check_sources
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
+from pycobre.case.travel import check_travel
 from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
 from pycobre.errors import CaseError, Problem
+from pycobre.stochastic import inflow_recursion
 from pycobre.system import System
 
 # (attribute of CaseFiles, file, records, required)
@@ -61,6 +66,7 @@ DOCUMENTS: tuple[tuple[str, str, type[Document], bool], ...] = (
     ("stages", files.STAGES, StagesFile, True),
     ("penalties", files.PENALTIES, PenaltiesFile, True),
     ("initial", files.INITIAL, InitialFile, True),
+    ("later", files.LATER, LaterFile, False),
     ("buses", files.BUSES, BusesFile, True),
     ("lines", files.LINES, LinesFile, True),
     ("thermals", files.THERMALS, ThermalsFile, True),
@@ -177,7 +183,9 @@ def check_case(
     check_service(files_read, findings)
     check_filling(files_read, findings)
     check_sources(files_read, findings)
+    check_travel(files_read, findings)
     changes = resolve_changes(files_read, findings)
+    check_ahead(files_read, changes, findings)
     production = resolve_production(files_read, findings)
     evaporation = resolve_evaporation(files_read, read_geometry(files_read.geometry), findings)
     constraints = resolve_constraints(files_read, production, findings)
@@ -193,20 +201,26 @@ def check_case(
     if findings.errors or production is None or inflow is None or lags is None or correlation is None:
         return None, problems
     assert files_read.config is not None
+    system = build_system(
+        files_read,
+        Resolved(
+            inflow=inflow,
+            lags=lags,
+            production=production,
+            correlation=correlation,
+            changes=changes,
+            constraints=constraints,
+            evaporation=evaporation,
+        ),
+    )
+    try:
+        inflow_recursion(system.inflow, system.stages)
+    except ValueError as error:
+        findings.add("physics", files.INFLOW_AR, str(error), field="coefficient")
+        return None, findings.errors + findings.warnings
     case = Case(
         path=root,
-        system=build_system(
-            files_read,
-            Resolved(
-                inflow=inflow,
-                lags=lags,
-                production=production,
-                correlation=correlation,
-                changes=changes,
-                constraints=constraints,
-                evaporation=evaporation,
-            ),
-        ),
+        system=system,
         options=read_options(files_read.config),
         openings=openings,
         scenarios=scenarios,
@@ -231,6 +245,8 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
             parsed = parse_document(content, file, model, findings, result.overridden)
         if parsed is None:
             result.broken.add(file)
+        else:
+            _check_version(file, parsed.schema_uri, findings)
         setattr(result, name, parsed)
     for name, file, spec in TABLES:
         if (root / file).is_file():
@@ -241,8 +257,20 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
     return result
 
 
+def _check_version(file: str, uri: str | None, findings: Findings) -> None:
+    version = version_of(uri)
+    if version not in (None, FORMAT_VERSION):
+        findings.add(
+            "schema",
+            file,
+            f"is written for format {version}, and this reads {FORMAT_VERSION}",
+            field="$schema",
+            hint="use a pycobre of that format; for what Cobre 0.5.1 reads, pycobre migrate",
+        )
+
+
 def _note_strangers(root: Path, findings: Findings) -> None:
-    """Warn of files that nothing reads: a misspelt name would otherwise go unnoticed."""
+    """Note files that nothing reads: a misspelt name would otherwise go unnoticed."""
     known = {file for _, file, _, _ in DOCUMENTS} | {file for _, file, _ in TABLES} | set(UNSUPPORTED_FILES)
     found = [path for path in sorted(root.iterdir()) if path.suffix in (".json", ".parquet")]
     for folder in files.FOLDERS:
@@ -251,6 +279,9 @@ def _note_strangers(root: Path, findings: Findings) -> None:
     for path in found:
         file = path.relative_to(root).as_posix()
         if not path.is_file() or path.name.startswith(".") or file in known:
+            continue
+        if file in renames.FILES:
+            findings.add("structure", file, "is not read since 0.18", hint=renames.FILES[file])
             continue
         near = get_close_matches(file, sorted(known), n=1, cutoff=0.8)
         findings.warn(

@@ -18,6 +18,7 @@ def check_physics(case: CaseFiles, findings: Findings) -> None:
     _check_limits(case, findings)
     _check_hydros(case, findings)
     _check_deficit(case, findings)
+    _check_prices(case, findings)
 
 
 def _check_limits(case: CaseFiles, findings: Findings) -> None:
@@ -162,3 +163,24 @@ def _check_deficit(case: CaseFiles, findings: Findings) -> None:
         if bus.deficit_segments is not None:
             entity = name_entity("bus", bus.id, bus.name)
             check(files.BUSES, entity, "deficit_segments", bus.deficit_segments)
+
+
+def _check_prices(case: CaseFiles, findings: Findings) -> None:
+    """Warn of water that may be thrown away for nothing."""
+    if case.penalties is None or case.hydros is None:
+        return
+    default = case.penalties.hydro
+    for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id):
+        for field, verb in (("spillage_cost", "spilling"), ("diversion_cost", "diverting")):
+            own = getattr(hydro.penalties, field, None)
+            if (getattr(default, field) if own is None else own) > 0.0:
+                continue
+            if field == "diversion_cost" and hydro.diversion is None:
+                continue
+            findings.warn(
+                files.PENALTIES if own is None else files.HYDROS,
+                f"{verb} costs nothing, so water that is worth nothing may go either way",
+                entity=name_entity("hydro", hydro.id, hydro.name),
+                field=f"hydro.{field}" if own is None else f"penalties.{field}",
+                hint="give it a small price, such as 0.01",
+            )

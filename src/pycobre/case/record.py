@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 
@@ -39,6 +40,12 @@ def shape_of(value: object) -> str:
     return "list" if isinstance(value, list) else "scalar"
 
 
+def _told(quantity: object) -> str:
+    """Description in an annotated type."""
+    (info,) = (item for item in get_args(quantity) if isinstance(item, FieldInfo))
+    return str(info.description)
+
+
 Date = Annotated[date, BeforeValidator(_read_date), Field(description="Day, YYYY-MM-DD")]
 Id = Annotated[int, Field(ge=-(2**31), lt=2**31, description="Identifier")]
 Count = Annotated[int, Field(ge=1, lt=2**32, description="Number of things, at least 1")]
@@ -56,3 +63,12 @@ CostPerMwh = Annotated[float, Field(ge=0, description="currency per MWh")]
 CostPerHm3 = Annotated[float, Field(ge=0, description="currency per hm³")]
 CostPerFlowHour = Annotated[float, Field(ge=0, description="currency per m³/s and hour")]
 AnnualRate = Annotated[float, Field(ge=0, description="fraction a year")]
+
+_QUANTITIES = (
+    Megawatts, Flow, SignedFlow, Volume, Hours, Seconds, Productivity, CostPerMwh, CostPerHm3,
+    CostPerFlowHour, AnnualRate,
+)  # fmt: skip
+UNITS = frozenset(_told(quantity) for quantity in _QUANTITIES)
+"""What the quantities above are measured in."""
+SORTS = frozenset(_told(sort) for sort in (Date, Id, Count, Seed))
+"""What the other types above are; a field's own meaning says more."""

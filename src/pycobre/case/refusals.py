@@ -32,7 +32,6 @@ def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
     _refuse_settings(case, findings)
     _refuse_entities(case, findings)
     _refuse_stages(case, findings)
-    _refuse_initial(case, findings)
     _refuse_production(case, findings)
 
 
@@ -161,15 +160,6 @@ def _refuse_stages(case: CaseFiles, findings: Findings) -> None:
     for stage in case.stages.stages:
         entity = name_entity("stage", stage.id)
         _refuse_fields(stage, StageRecord, files.STAGES, entity, findings)
-        if stage.block_mode == "chronological" and len(stage.blocks) > 1:
-            findings.add(
-                UNSUPPORTED,
-                files.STAGES,
-                "blocks one after the other are not modelled for now",
-                entity=entity,
-                field="block_mode",
-                hint='use "parallel"',
-            )
         if stage.state_variables is not None and not stage.state_variables.storage:
             findings.add(
                 UNSUPPORTED,
@@ -179,17 +169,6 @@ def _refuse_stages(case: CaseFiles, findings: Findings) -> None:
                 field="state_variables.storage",
                 hint="set it to true",
             )
-
-
-def _refuse_initial(case: CaseFiles, findings: Findings) -> None:
-    if case.initial is None:
-        return
-    for field, reason in (
-        ("past_defluences", "water can't take time to the next plant for now"),
-        ("past_anticipated_commitments", "dispatch can't be decided ahead for now"),
-    ):
-        if getattr(case.initial, field):
-            findings.add(UNSUPPORTED, files.INITIAL, reason, field=field, hint="write []")
 
 
 def _refuse_production(case: CaseFiles, findings: Findings) -> None:
@@ -205,23 +184,24 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
         )
     for model in case.production.production_models:
         entity = name_entity("hydro", model.hydro_id)
-        names: set[str] = set()
         choices: list[tuple[str, Choice]]
         if model.selection_mode == "seasonal":
-            names.add(model.default_model)
             choices = [(f"seasons[{i}].", choice) for i, choice in enumerate(model.seasons)]
+            names = [("default_model", model.default_model)]
         else:
             choices = [(f"stage_ranges[{i}].", choice) for i, choice in enumerate(model.stage_ranges)]
-        names |= {choice.model for _, choice in choices}
-        if "linearized_head" in names:
-            findings.add(
-                UNSUPPORTED,
-                files.PRODUCTION,
-                "the linearized_head model is not modelled for now",
-                entity=entity,
-                field="model",
-                hint='use "constant_productivity", or "fpha" with precomputed planes',
-            )
+            names = []
+        names += [(f"{prefix}model", choice.model) for prefix, choice in choices]
+        for field, name in names:
+            if name == "linearized_head":
+                findings.add(
+                    UNSUPPORTED,
+                    files.PRODUCTION,
+                    "the linearized_head model is not modelled for now",
+                    entity=entity,
+                    field=field,
+                    hint='use "constant_productivity", or "fpha" with precomputed planes',
+                )
         for prefix, choice in choices:
             _refuse_choice(case, choice, entity, prefix, findings)
 

@@ -13,7 +13,7 @@ from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.history import average, check_windows, day_of, number_of
 from pycobre.case.sources import drawn_source_ids
-from pycobre.case.statistics import hydro_ids, positions, random_bus_ids, study_stages
+from pycobre.case.statistics import hydro_ids, positions, random_bus_ids, spread, study_stages
 from pycobre.case.tables import FloatArray, Table
 
 DIMENSION = "dimension"
@@ -54,6 +54,7 @@ def resolve_scenarios(case: CaseFiles, findings: Findings) -> Scenarios:
             )
         elif table is not None:
             found[name, "external"] = _external(case, table, file, kind, value, ids, findings)
+            _check_certain(case, table, file, kind, value, ids, findings)
     for name, what in (("load", "demands"), ("ncs", "the sources' availability")):
         if (name, "historical") in wanted:
             findings.add(
@@ -93,6 +94,32 @@ def _external(
             continue
         found.append(values)
     return tuple(found) if len(found) == len(stages) else ()
+
+
+def _check_certain(
+    case: CaseFiles, table: Table, file: str, kind: str, value: str, ids: list[int], findings: Findings
+) -> None:
+    """Note scenarios of buses and sources that have no noise, and so can't follow them."""
+    stages = [stage.id for stage in study_stages(case)]
+    others = sorted(set(table.ints[f"{kind}_id"].tolist()) - set(ids))
+    certain = np.ones((len(others), len(stages)))  # all of a source's capacity
+    if kind == "bus":
+        certain[:] = 0.0
+        if case.load_stats is not None:
+            certain[:] = np.nan_to_num(spread(case.load_stats, "bus_id", "mean_mw", others, stages))
+    rows, columns = positions(others, table.ints[f"{kind}_id"]), positions(stages, table.ints["stage_id"])
+    inside = (rows >= 0) & (columns >= 0)
+    missed = ~np.isclose(table.floats[value][inside], certain[rows[inside], columns[inside]])
+    noun = "source" if kind == "ncs" else kind
+    for row in sorted(set(rows[inside][missed].tolist())):
+        findings.add(
+            DIMENSION,
+            file,
+            "has scenarios, but nothing random that could follow them",
+            entity=name_entity(noun, others[row]),
+            field=value,
+            hint="give it a deviation in some stage, or leave its rows out",
+        )
 
 
 def _resolve_history(

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pycobre.case.findings import Findings
+from pycobre.case.renames import COLUMNS
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -272,7 +273,8 @@ def _check_columns(schema: pa.Schema, file: str, spec: TableSpec, findings: Find
                 file,
                 "is not a column of this table",
                 field=name,
-                hint=f"did you mean {near[0]}?" if near else "leave it out: it would have no effect",
+                hint=COLUMNS.get((file, name))
+                or (f"did you mean {near[0]}?" if near else "leave it out: it would have no effect"),
             )
         elif found != column.type and not (found == "null" and column.nullable):
             findings.add(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pycobre.case.entities import HydroRecord, ThermalRecord
 from pycobre.case.record import Record
 from pycobre.case.stages import StageRecord
 
@@ -112,14 +111,6 @@ HONOURED_SETTINGS = frozenset(
 )
 
 FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
-    ThermalRecord: {
-        "anticipated_config": Refusal("dispatch can't be decided ahead for now", "leave it out"),
-    },
-    HydroRecord: {
-        "travel_time_hours": Refusal(
-            "water can't take time to the next plant for now", "leave it out: released water arrives at once"
-        ),
-    },
     StageRecord: {
         "sampling_method": Refusal(
             "openings can't be chosen by clusters for now",
@@ -133,7 +124,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
 FILES: Mapping[str, Refusal] = {
     file: Refusal(reason, "remove the file, or take out what it lists")
     for file, reason in {
-        "post_study_stages.json": "deliveries after the study are not modelled for now",
         "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"
         " for now",
     }.items()

@@ -22,7 +22,7 @@ _JOB_ID_BYTES = 16
 
 _OURS = ("COBRE_TCP_", "COBRE_SHM_", "_PYCOBRE_")
 # How ranks work, not where they meet: an inner group keeps what the user has set.
-_KEPT = ("_TIMEOUT_SECS", "_UNIX_SOCKETS", "_SEAL_FRAMES", "_TLS_CERT", "_TLS_KEY", "_TLS_CA")
+_KEPT = ("_TIMEOUT_SECS", "_DIRECT", "_UNIX_SOCKETS", "_SEAL_FRAMES", "_TLS_CERT", "_TLS_KEY", "_TLS_CA")
 
 # What a rank prints of an error that tells of another rank.
 _BYSTANDER = re.compile(

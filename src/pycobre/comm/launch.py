@@ -21,6 +21,7 @@ from pycobre.comm.handout import handout, without_group
 from pycobre.comm.process import RankProcess
 from pycobre.errors import InitializationFailed, WorkerError
 
+_OUR_CODES = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 _LAST_WORDS_SECS = 1.0  # for the others to notice a failure and say what they saw
 _UNKILLABLE_SECS = 5.0  # a process in uninterruptible sleep is left, not waited for without end
 
@@ -172,7 +173,9 @@ class Launch:
 
     def _note_end(self, rank: RankProcess) -> None:
         code = rank.reap()
-        if code != 0 and rank.rank not in self._killed_by_us:
+        # One that was about to end by itself when our signal came is not our victim: its code says so.
+        ours = rank.rank in self._killed_by_us and code in _OUR_CODES
+        if code != 0 and not ours:
             self._failed.append(rank)
             if self._escalation is None:
                 self._escalate(self._grace_secs if self._signals else _LAST_WORDS_SECS)
@@ -261,10 +264,11 @@ def launch(
     ranks
         How many to start on this machine.
     backend
-        How they talk: ``shm``, or ``tcp`` over this machine's loopback.
+        How they talk: ``shm``, or ``tcp`` over this machine's loopback and Unix sockets.
     environment
         Of the ranks, by default this process's; the ``COBRE_…`` variables of the group are added, and
-        replace those of a group that this process is in.
+        replace those of a group that this process is in. Its limits, and over tcp its Unix sockets, seals and
+        TLS files, stay as they are set.
     timeout_secs
         Limit of the start and of each collective in seconds.
     grace_secs

@@ -50,6 +50,9 @@ class ShmConfig:
         Limit of one collective in seconds; ``None`` is none, since a forward pass may take minutes.
     join_timeout_secs
         How long to wait for the other ranks at the start, in seconds.
+    direct
+        Whether large arrays are read straight from the memory of the rank that has them, where the system
+        lets all ranks do so. Otherwise they are copied through the segment.
     """
 
     rank: int
@@ -59,6 +62,7 @@ class ShmConfig:
     job: int = 0
     timeout_secs: float | None = None
     join_timeout_secs: float = 60.0
+    direct: bool = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= native.MAX_RANKS:
@@ -73,7 +77,8 @@ class ShmConfig:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> ShmConfig:
         """The configuration in ``COBRE_SHM_NAME``, ``_RANK``, ``_SIZE`` and ``_TIMEOUT_SECS``.
 
-        The time-out, when set, is the limit of the start and of each collective.
+        The time-out, when set, is the limit of the start and of each collective. ``COBRE_SHM_DIRECT=0`` has
+        large arrays copied through the segment.
 
         Raises
         ------
@@ -97,6 +102,7 @@ class ShmConfig:
             job=_number(source.get(JOB_VARIABLE, "0"), JOB_VARIABLE, int),
             timeout_secs=timeout,
             join_timeout_secs=60.0 if timeout is None else timeout,
+            direct=_switch(source, "COBRE_SHM_DIRECT"),
         )
 
 
@@ -105,6 +111,13 @@ def _required(source: Mapping[str, str], variable: str, purpose: str) -> str:
     if not value:
         raise MissingConfiguration("shm", variable, purpose)
     return value
+
+
+def _switch(source: Mapping[str, str], variable: str) -> bool:
+    value = source.get(variable, "").strip() or "1"
+    if value not in ("0", "1"):
+        raise InitializationFailed("shm", f"{variable}={value!r} is neither 0 nor 1")
+    return value == "1"
 
 
 def _number(text: str, variable: str, kind: Callable[[str], Number]) -> Number:
@@ -154,6 +167,7 @@ class ShmCommunicator(native.Group, Backend):
             config.job,
             -1.0 if config.timeout_secs is None else config.timeout_secs,
             config.join_timeout_secs,
+            config.direct,
         )
         self.is_leader = self.rank == 0
         _open_groups.add(self)

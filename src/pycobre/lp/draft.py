@@ -30,6 +30,9 @@ class Draft:
         The same with what holds in each block.
     receivers
         Position of the plant that each one's water flows on to, or ``None``.
+    spans
+        Over what reservoirs balance: the positions of the stage's blocks all together, or one by one if
+        they are chronological.
     """
 
     def __init__(self, system: System, recursion: InflowRecursion, states: StateLayout, t: int) -> None:
@@ -43,25 +46,25 @@ class Draft:
             system.hydros_in(self.stage, block) if differs else self.hydros for block in self.blocks
         ]
         self.receivers = system.receivers_in(self.stage)
+        every = range(len(self.blocks))
+        self.spans = [[k] for k in every] if self.stage.chronological else [list(every)]
         hydros, blocks = len(system.hydros), len(self.blocks)
         buses, lines = len(system.buses), len(system.lines)
         segments = max((len(bus.deficit_segments) for bus in system.buses), default=0)
-        by_hydro = (
-            "storage",
-            "storage_below",
-            "inflow_slack",
-            "withdrawal_below",
-            "withdrawal_above",
-            "evaporation_below",
-            "evaporation_above",
-        )
+        by_hydro = ("storage", "storage_below")
+        water = ("block_storage", "inflow_slack", "evaporation_below", "evaporation_above", "water_rows")
         limits = ("outflow_below", "outflow_above", "turbined_below", "generation_below")
-        by_hydro_block = ("turbined", "spilled", "generation", "diverted", *limits)
-        self.at: dict[str, IntArray] = {name: _absent(hydros) for name in (*by_hydro, "water_rows")}
+        by_hydro_block = (
+            *("turbined", "spilled", "generation", "diverted", *limits),
+            *(*water, "withdrawal_below", "withdrawal_above"),
+        )
+        self.at: dict[str, IntArray] = {name: _absent(hydros) for name in by_hydro}
         self.at |= {name: _absent(hydros, blocks) for name in by_hydro_block}
         self.at |= {name: _absent(lines, blocks) for name in ("direct", "reverse")}
         self.at |= {name: _absent(buses, blocks) for name in ("excess", "balance_rows")}
         self.at["thermal"] = _absent(len(system.thermals), blocks)
+        self.at["committed"] = _absent(len(states.deliveries))
+        self.at["in_transit"] = _absent(sum(transit.slots for transit in states.transits))
         self.at["contract"] = _absent(len(system.contracts), blocks)
         self.at["pumped"] = _absent(len(system.pumps), blocks)
         self.at["source"] = _absent(len(system.sources), blocks)
@@ -77,6 +80,28 @@ class Draft:
     def serves(self, h: int) -> bool:
         """Whether the hydro at position *h* is there in this stage."""
         return self.hydros[h].service.covers(self.stage)
+
+    def mean_storage(self, h: int, k: int, factor: float) -> tuple[list[Term], list[Term]]:
+        """Columns and incoming states that *factor* · mean storage of hydro *h* is made of.
+
+        The mean over block *k*, or over the stage.
+        """
+        half = factor / 2.0
+        end, before = (int(self.at["block_storage"][h, k]), half), self.storage_before(h, k)
+        return ([end], [(h, half)]) if before == ABSENT else ([end, (before, half)], [])
+
+    def storage_before(self, h: int, k: int) -> int:
+        """Column of hydro *h*'s storage as block *k* begins; ABSENT where that is the incoming state's."""
+        return int(self.at["block_storage"][h, k - 1]) if self.stage.chronological and k > 0 else ABSENT
+
+    def span_hours(self, span: list[int]) -> float:
+        """Length of a span of blocks."""
+        return self.stage.hours if len(span) == len(self.blocks) else self.blocks[span[0]].hours
+
+    def span_label(self, h: int, span: list[int]) -> str:
+        """Name of hydro *h*, and of the block if the span is only one of several."""
+        block = "" if len(span) == len(self.blocks) else f", block {self.blocks[span[0]].id}"
+        return f"[hydro {self.hydros[h].id}{block}]"
 
     def evaporation(self, h: int) -> Evaporation | None:
         """Evaporation of the hydro at position *h*, if it has any."""

@@ -78,6 +78,10 @@ def _add_term(draft: Draft, quantity: _Quantity, term: ConstraintTerm, k: int | 
         else:
             for column, factor in _columns(draft, term.variable, position, k):
                 quantity.add(column, term.factor * factor)
+    elif term.variable == "anticipated_decision":
+        position = _position(draft, "thermals", term.entity_id)
+        plants = [plan.plant for plan in draft.states.deliveries]
+        quantity.add(int(draft.at["committed"][plants.index(position)]), term.factor)
     else:
         _add_stage_quantity(draft, quantity, what, draft.system.hydro_position[term.entity_id], term.factor)
 
@@ -149,15 +153,21 @@ def _add_stage_quantity(draft: Draft, quantity: _Quantity, what: str, h: int, fa
         quantity.constant -= factor * hydro.storage_min_hm3
     if what == "withdrawal" and draft.serves(h):
         quantity.constant += factor * hydro.withdrawal_m3s
-        quantity.add(int(draft.at["withdrawal_below"][h]), -factor)
-        quantity.add(int(draft.at["withdrawal_above"][h]), factor)
+        _add_stage_mean(draft, quantity, "withdrawal_below", h, -factor)
+        _add_stage_mean(draft, quantity, "withdrawal_above", h, factor)
     evaporation = draft.evaporation(h) if what == "evaporation" else None
     if evaporation is not None:
         quantity.constant += factor * evaporation.constant_m3s
-        quantity.by_state[h] += factor * evaporation.m3s_per_hm3 / 2.0
-        quantity.add(int(draft.at["storage"][h]), factor * evaporation.m3s_per_hm3 / 2.0)
-        quantity.add(int(draft.at["evaporation_below"][h]), -factor)
-        quantity.add(int(draft.at["evaporation_above"][h]), factor)
+        for span in draft.spans:
+            half = factor * evaporation.m3s_per_hm3 / 2.0 * draft.span_hours(span) / draft.stage.hours
+            quantity.add(int(draft.at["block_storage"][h, span[0]]), half)
+            before = draft.storage_before(h, span[0])
+            if before == ABSENT:
+                quantity.by_state[h] += half
+            else:
+                quantity.add(before, half)
+        _add_stage_mean(draft, quantity, "evaporation_below", h, -factor)
+        _add_stage_mean(draft, quantity, "evaporation_above", h, factor)
     if what == "inflow":
         quantity.constant += factor * float(recursion.constant_m3s[h, t])
         quantity.by_noise[h] += factor * float(recursion.noise_scale_m3s[h, t])
@@ -165,3 +175,10 @@ def _add_stage_quantity(draft: Draft, quantity: _Quantity, what: str, h: int, fa
             weight = float(recursion.lag[h, t, lag - 1])
             if weight != 0.0:
                 quantity.by_state[draft.states.position(h, lag)] += factor * weight
+
+
+def _add_stage_mean(draft: Draft, quantity: _Quantity, name: str, h: int, factor: float) -> None:
+    """A flow of the layout's part *name*, mean of the stage."""
+    for span in draft.spans:
+        share = draft.span_hours(span) / draft.stage.hours
+        quantity.add(int(draft.at[name][h, span[0]]), factor * share)

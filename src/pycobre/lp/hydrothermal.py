@@ -14,12 +14,22 @@ from dataclasses import dataclass, replace
 from pycobre.lp.draft import Draft
 from pycobre.lp.generic import add_constraints
 from pycobre.lp.layout import Layout
-from pycobre.lp.network import add_buses, add_contracts, add_lines, add_sources, add_thermals
+from pycobre.lp.network import (
+    add_buses,
+    add_commitments,
+    add_contracts,
+    add_lines,
+    add_sources,
+    add_thermals,
+)
 from pycobre.lp.plants import add_plants
 from pycobre.lp.state import StateLayout
 from pycobre.lp.template import StageTemplate
 from pycobre.lp.water import add_pumps, add_reservoirs, add_water_balances
 from pycobre.system import InflowRecursion, System
+
+DECIDED = ("storage", "committed", "in_transit")
+"""Parts of the layout whose columns are the decided states, in the order of the state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +42,14 @@ class StageModel:
 
 def build_stages(system: System, recursion: InflowRecursion) -> tuple[StageModel, ...]:
     """Stage problems of *system*, one a stage, with inflows by *recursion*."""
-    states = StateLayout.of(recursion)
+    states = StateLayout.of(recursion, system)
     return tuple(_build(Draft(system, recursion, states, t)) for t in range(len(system.stages)))
 
 
 def _build(draft: Draft) -> StageModel:
     add_buses(draft)
     add_thermals(draft)
+    add_commitments(draft)
     add_sources(draft)
     add_contracts(draft)
     add_lines(draft)
@@ -51,7 +62,7 @@ def _build(draft: Draft) -> StageModel:
     template = draft.lp.template(
         states_in=draft.states.size,
         noises=draft.system.noise_dimension,
-        state_columns=[int(j) for j in draft.at["storage"]],
+        state_columns=[int(j) for name in DECIDED for j in draft.at[name]],
         carried_constant=constant,
         carried_state=by_state,
         carried_noise=by_noise,

@@ -25,13 +25,18 @@ class Layout:
     storage : (H,)
         Final storage, hm³.
     storage_below : (H,)
-        What is missing to the minimum, hm³.
-    inflow_slack : (H,)
-        Bought inflow, m³/s over the whole stage.
-    withdrawal_below, withdrawal_above : (H,)
-        What is withdrawn less, or more, than shall be, m³/s over the whole stage.
-    evaporation_below, evaporation_above : (H,)
-        What evaporates less, or more, than it should, m³/s over the whole stage.
+        What is missing to the minimum, hm³; at the worst end of a block, if blocks are chronological.
+    block_storage : (H, K)
+        Storage at the end of the block, hm³. Where blocks are parallel, this part and the four next to it,
+        and the water rows, have in every block what holds for the stage as a whole.
+    inflow_slack : (H, K)
+        Bought inflow, m³/s.
+    withdrawal_below, withdrawal_above : (H, K)
+        What is withdrawn less, or more, than shall be, m³/s.
+    evaporation_below, evaporation_above : (H, K)
+        What evaporates less, or more, than it should, m³/s.
+    in_transit : (X,)
+        Water under way at the end of the stage, hm³, in the order of the state.
     diverted : (H, K)
         Flow of the channel to another plant, m³/s.
     turbined, spilled, generation, outflow_below, outflow_above, turbined_below, generation_below : (H, K)
@@ -39,6 +44,8 @@ class Layout:
         generation column.
     thermal : (J, K)
         MW.
+    committed : (A,)
+        What is decided for a later stage, of A plants that are dispatched ahead, MW.
     source : (S, K)
         Of sources that may be curtailed, MW.
     deficit : (B, K, D)
@@ -53,7 +60,7 @@ class Layout:
         as a whole has the same column in every block.
     direct, reverse : (L, K)
         Sent from source to target, and back, MW.
-    water_rows : (H,)
+    water_rows : (H, K)
         Water balance.
     balance_rows : (B, K)
         Power balance.
@@ -61,11 +68,13 @@ class Layout:
 
     storage: IntArray
     storage_below: IntArray
+    block_storage: IntArray
     inflow_slack: IntArray
     withdrawal_below: IntArray
     withdrawal_above: IntArray
     evaporation_below: IntArray
     evaporation_above: IntArray
+    in_transit: IntArray
     diverted: IntArray
     turbined: IntArray
     spilled: IntArray
@@ -75,6 +84,7 @@ class Layout:
     turbined_below: IntArray
     generation_below: IntArray
     thermal: IntArray
+    committed: IntArray
     source: IntArray
     deficit: IntArray
     excess: IntArray

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 
+from pycobre.lp.assembly import ABSENT
 from pycobre.lp.draft import Draft
 
 
@@ -44,17 +45,46 @@ def add_buses(draft: Draft) -> None:
 
 
 def add_thermals(draft: Draft) -> None:
-    """Generation of thermal plants."""
+    """Generation of thermal plants; where it was decided ahead, its cost went with the decision."""
+    sunk = {
+        plan.plant
+        for number, plan in enumerate(draft.states.deliveries)
+        if draft.states.delivered(number, draft.t) is not None
+    }
     for k, block in enumerate(draft.blocks):
         for j, thermal in enumerate(draft.system.thermals_in(draft.stage, block)):
             column = draft.lp.column(
                 f"generation_mw[thermal {thermal.id}, block {block.id}]",
-                cost=thermal.cost_per_mwh * block.hours,
+                cost=0.0 if j in sunk else thermal.cost_per_mwh * block.hours,
                 lower=thermal.generation_min_mw,
                 upper=thermal.generation_max_mw,
             )
             draft.at["thermal"][j, k] = column
             draft.lp.add(draft.balance(thermal.bus_id, k), column, 1.0)
+
+
+def add_commitments(draft: Draft) -> None:
+    """What is decided for later stages, and rows that deliver what was decided before."""
+    lp, at, t = draft.lp, draft.at, draft.t
+    for number, plan in enumerate(draft.states.deliveries):
+        label = f"[thermal {draft.system.thermals[plan.plant].id}]"
+        m = plan.target[t]
+        delivery = None if m is None else draft.system.delivery(plan.plant, m)
+        # A column stays even where nothing is decided: the state has a place a plant.
+        at["committed"][number] = lp.column(
+            f"committed_mw{label}",
+            cost=0.0 if m is None or delivery is None else delivery.cost_per_mwh * draft.system.worth(t, m),
+            lower=delivery.generation_min_mw if delivery else 0.0,
+            upper=delivery.generation_max_mw if delivery else 0.0,
+            keep=True,
+        )
+        due, made = draft.states.delivered(number, t), draft.at["thermal"][plan.plant]
+        if due is None or (made == ABSENT).all():
+            continue
+        row = lp.row(f"delivered_mw{label}", 0.0, 0.0)
+        lp.move_by_state(row, due, 1.0)
+        for k, block in enumerate(draft.blocks):
+            lp.add(row, int(made[k]), block.hours / draft.stage.hours)
 
 
 def add_sources(draft: Draft) -> None:

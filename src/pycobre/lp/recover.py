@@ -11,12 +11,13 @@ from pycobre.lp.hydrothermal import StageModel
 from pycobre.lp.layout import IntArray, take
 from pycobre.lp.solver import Dispatch
 from pycobre.lp.state import StateLayout
-from pycobre.system import ConstantProductivity, InflowRecursion, System
+from pycobre.system import ConstantProductivity, InflowRecursion, Stage, System, hm3_per_m3s
 
 FloatArray = NDArray[np.float64]
 
 COST_TERMS = {
     "thermal": ("thermal",),
+    "commitment": ("committed",),
     "source": ("source",),
     "contract": ("contract",),
     "deficit": ("deficit",),
@@ -51,10 +52,16 @@ class StageOperation:
     withdrawn_m3s, withdrawal_below_m3s, withdrawal_above_m3s : (M, H)
         What is withdrawn, and what that is less or more than it shall be.
     water_value_per_hm3 : (M, H)
-        What one more hm³ in the reservoir would save.
+        What one more hm³ in the reservoir would save; at the start of the stage, if blocks are chronological.
+    storage_hm3 : (M, H, K)
+        At the end of each block; of the stage, where blocks are parallel.
+    in_transit_initial_hm3, released_hm3, arrived_hm3, in_transit_final_hm3 : (M, X)
+        Of X plants whose outflow takes time to the next.
     turbined_m3s, spilled_m3s, diverted_m3s, generation_mw : (M, H, K)
         What flows past a plant that is out of service counts as spilled.
     outflow_below_m3s, outflow_above_m3s, turbined_below_m3s, generation_below_mw : (M, H, K)
+    committed_mw, commitment_cost : (M, A)
+        What is decided for a later stage, of A plants that are dispatched ahead, and what it costs.
     thermal_mw : (M, J, K)
     available_mw, source_mw : (M, R, K)
         What R non-controllable sources could make, and do.
@@ -85,6 +92,11 @@ class StageOperation:
     withdrawal_below_m3s: FloatArray
     withdrawal_above_m3s: FloatArray
     water_value_per_hm3: FloatArray
+    storage_hm3: FloatArray
+    in_transit_initial_hm3: FloatArray
+    released_hm3: FloatArray
+    arrived_hm3: FloatArray
+    in_transit_final_hm3: FloatArray
     turbined_m3s: FloatArray
     spilled_m3s: FloatArray
     diverted_m3s: FloatArray
@@ -93,6 +105,8 @@ class StageOperation:
     outflow_above_m3s: FloatArray
     turbined_below_m3s: FloatArray
     generation_below_mw: FloatArray
+    committed_mw: FloatArray
+    commitment_cost: FloatArray
     thermal_mw: FloatArray
     available_mw: FloatArray
     source_mw: FloatArray
@@ -119,35 +133,50 @@ def recover(
     dispatch: Dispatch,
 ) -> StageOperation:
     """Operation of stage position *t* at incoming *states* (M, X) and *noises* (M, D)."""
-    at, x = model.layout, dispatch.primal
-    hours = np.array([block.hours for block in system.stages[t].blocks])
-    turbined, inflow = take(x, at.turbined), _inflow(recursion, t, states, noises)
-    diverted = take(x, at.diverted)
-    mean_hm3 = (states[:, : len(system.hydros)] + take(x, at.storage)) / 2.0
-    evaporated = _evaporated(system, t, mean_hm3)
+    at, x, stage = model.layout, dispatch.primal, system.stages[t]
+    hours = np.array([block.hours for block in stage.blocks])
+    turbined, spilled = take(x, at.turbined), take(x, at.spilled)
+    inflow, diverted = _inflow(system, recursion, t, states, noises), take(x, at.diverted)
     available = _available(system, t, noises)
-    below, above = take(x, at.withdrawal_below), take(x, at.withdrawal_above)
+
+    def mean(positions: IntArray) -> FloatArray:
+        """Mean of the stage, of what blocks have each or all alike."""
+        values = take(x, positions)
+        return values @ (hours / stage.hours) if stage.chronological else values[..., 0]
+
+    storage = take(x, at.block_storage)
+    evaporated = _evaporated(system, t, _mean_storage(stage, states[:, : len(system.hydros)], storage))
+    evaporation_below, evaporation_above = mean(at.evaporation_below), mean(at.evaporation_above)
+    below, above = mean(at.withdrawal_below), mean(at.withdrawal_above)
+    under_way = _under_way(system, recursion, t, states, turbined + spilled, take(x, at.in_transit))
     return StageOperation(
         storage_initial_hm3=states[:, : len(system.hydros)],
         storage_final_hm3=take(x, at.storage),
         storage_below_hm3=take(x, at.storage_below),
         inflow_m3s=inflow,
-        bought_inflow_m3s=take(x, at.inflow_slack),
-        evaporated_m3s=evaporated - take(x, at.evaporation_below) + take(x, at.evaporation_above),
-        evaporation_below_m3s=take(x, at.evaporation_below),
-        evaporation_above_m3s=take(x, at.evaporation_above),
+        bought_inflow_m3s=mean(at.inflow_slack),
+        evaporated_m3s=evaporated - evaporation_below + evaporation_above,
+        evaporation_below_m3s=evaporation_below,
+        evaporation_above_m3s=evaporation_above,
         withdrawn_m3s=_withdrawal(system, t) - below + above,
         withdrawal_below_m3s=below,
         withdrawal_above_m3s=above,
-        water_value_per_hm3=-take(dispatch.row_dual, at.water_rows),
+        water_value_per_hm3=-take(dispatch.row_dual, at.water_rows[:, 0]),
+        storage_hm3=storage,
+        in_transit_initial_hm3=under_way.initial_hm3,
+        released_hm3=under_way.released_hm3,
+        arrived_hm3=under_way.arrived_m3s @ hm3_of(hours),
+        in_transit_final_hm3=under_way.final_hm3,
         turbined_m3s=turbined,
-        spilled_m3s=_spilled(system, t, inflow, turbined, take(x, at.spilled), diverted),
+        spilled_m3s=_spilled(system, t, inflow, turbined, spilled, diverted, under_way.arrived_m3s),
         diverted_m3s=diverted,
         generation_mw=_generation(system, t, turbined, take(x, at.generation)),
         outflow_below_m3s=take(x, at.outflow_below),
         outflow_above_m3s=take(x, at.outflow_above),
         turbined_below_m3s=take(x, at.turbined_below),
         generation_below_mw=take(x, at.generation_below),
+        committed_mw=take(x, at.committed),
+        commitment_cost=take(x, at.committed) * model.template.cost[at.committed],
         thermal_mw=take(x, at.thermal),
         available_mw=available,
         source_mw=np.where(_curtailable(system), take(x, at.source), available),
@@ -165,12 +194,66 @@ def recover(
     )
 
 
-def _inflow(recursion: InflowRecursion, t: int, states: FloatArray, noises: FloatArray) -> FloatArray:
-    layout = StateLayout.of(recursion)
+def _inflow(
+    system: System, recursion: InflowRecursion, t: int, states: FloatArray, noises: FloatArray
+) -> FloatArray:
+    layout = StateLayout.of(recursion, system)
     inflow = recursion.constant_m3s[:, t] + recursion.noise_scale_m3s[:, t] * noises[:, : layout.hydros]
-    for position, (hydro, lag) in enumerate(layout.lags, start=layout.hydros):
-        inflow[:, hydro] += recursion.lag[hydro, t, lag - 1] * states[:, position]
+    for hydro, lag in layout.lags:
+        inflow[:, hydro] += recursion.lag[hydro, t, lag - 1] * states[:, layout.position(hydro, lag)]
     return np.asarray(inflow)
+
+
+def hm3_of(hours: FloatArray) -> FloatArray:
+    """Water volume that a flow of 1 m³/s carries in each block."""
+    return np.array([hm3_per_m3s(float(length)) for length in hours])
+
+
+def _mean_storage(stage: Stage, initial: FloatArray, storage: FloatArray) -> FloatArray:
+    """Mean (M, H) over the stage, on straight lines from block to block if they are chronological."""
+    if not stage.chronological:
+        return np.asarray((initial + storage[..., -1]) / 2.0)
+    hours = np.array([block.hours for block in stage.blocks])
+    before = np.concatenate([initial[..., None], storage[..., :-1]], axis=-1)
+    return np.asarray((before + storage) / 2.0 @ (hours / stage.hours))
+
+
+@dataclass(frozen=True, eq=False)
+class _UnderWay:
+    """Water of X plants on its way to the next: volumes (M, X), and what arrives (M, X, K)."""
+
+    initial_hm3: FloatArray
+    released_hm3: FloatArray
+    arrived_m3s: FloatArray
+    final_hm3: FloatArray
+
+
+def _under_way(
+    system: System,
+    recursion: InflowRecursion,
+    t: int,
+    states: FloatArray,
+    outflow_m3s: FloatArray,
+    under_way_hm3: FloatArray,
+) -> _UnderWay:
+    layout, stage = StateLayout.of(recursion, system), system.stages[t]
+    hours = np.array([block.hours for block in stage.blocks])
+    spans = hours if stage.chronological else np.array([stage.hours])
+    shape = (len(states), len(layout.transits))
+    initial, released, final = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    arrived = np.zeros((*shape, len(hours)))
+    for number, transit in enumerate(layout.transits):
+        places = slice(layout.in_transit(number, 0), layout.in_transit(number, transit.slots))
+        volume = outflow_m3s[:, transit.hydro] * hm3_of(hours)
+        initial[:, number] = states[:, places].sum(axis=1)
+        ours = slice(places.start - layout.first_in_transit, places.stop - layout.first_in_transit)
+        final[:, number] = under_way_hm3[:, ours].sum(axis=1)
+        released[:, number] = volume.sum(axis=1)
+        coming = (
+            volume @ transit.share[t][:, : len(spans)] + states[:, places.start, None] * transit.arrival[t]
+        )
+        arrived[:, number] = coming / hm3_of(spans)
+    return _UnderWay(initial, released, arrived, final)
 
 
 def _withdrawal(system: System, t: int) -> FloatArray:
@@ -196,18 +279,22 @@ def _spilled(
     turbined: FloatArray,
     spilled: FloatArray,
     diverted: FloatArray,
+    arrived: FloatArray,
 ) -> FloatArray:
     """Spilled flow, with what flows past plants that are out of service."""
     stage = system.stages[t]
     absent = [not plant.service.covers(stage) for plant in system.hydros]
     if not any(absent):
         return spilled
-    result = spilled.copy()
+    result, slow = spilled.copy(), [transit.hydro for transit in system.transits]
     for h in system.down_the_river:
         if absent[h]:
             result[:, h] = inflow[:, h, None]
             for above in system.upstream[h]:
-                result[:, h] += turbined[:, above] + result[:, above]
+                if above in slow:
+                    result[:, h] += arrived[:, slow.index(above)]
+                if above not in slow or absent[above]:
+                    result[:, h] += turbined[:, above] + result[:, above]
             for beside, plant in enumerate(system.hydros):
                 if plant.diversion_to_id == system.hydros[h].id:
                     result[:, h] += diverted[:, beside]

@@ -34,6 +34,9 @@ _WORDS = {
     "available": "available generation",
     "direct": "flow from source to target",
     "reverse": "flow from target to source",
+    "delivered": "dispatch decided ahead",
+    "committed": "dispatch for a later stage",
+    "in_transit": "water under way",
     "generic": "bound",
 }
 _FLOWS = ("outflow", "turbined", "spilled", "diverted")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,7 +78,8 @@ def check_balances(results: Results) -> tuple[Balance, ...]:
         raise ResultsError(f"{results.path} holds no simulation to check")
     found: dict[str, Balance] = {}
     for batch in _batches(results):
-        for balance in (_power(batch), _water(batch), _continuity(batch), *_money(batch)):
+        water = (_water(batch), _continuity(batch), *_under_way(batch))
+        for balance in (_power(batch), *water, _commitments(batch), *_money(batch)):
             found[balance.name] = _joined(found.get(balance.name), balance)
     return tuple(found.values())
 
@@ -99,6 +101,7 @@ class _Batch:
         self.hours: FloatArray = blocks["hours"].to_numpy()
         self.starts = np.flatnonzero(np.diff(self.stage_of_block, prepend=self.stage_of_block[0] - 1))
         self.stage = self.stage_of_block[self.starts]
+        self.start_date = blocks["start_date"].to_numpy()[self.starts]
         rows: list[dict[str, Any]] = results.table("entities").to_arrow().to_pylist()
         self.entities: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
@@ -202,6 +205,10 @@ def _water(batch: _Batch) -> Balance:
         batch.by_stage_hm3(flow) for flow in batch.per_block("hydros", "outflow_m3s", "diverted_m3s")
     )
     (pumped,) = (batch.by_stage_hm3(flow) for flow in batch.per_block("pumping", "pumped_m3s"))
+    # What takes time comes as the table of transits says, all else at once.
+    slow = _slow(batch)
+    leaving, arriving = batch.per_stage("transits", "released_hm3", "arrived_hm3")
+    below = batch.sent_to("hydro", hydros, "downstream_id")
     terms = [
         initial,
         -final,
@@ -210,7 +217,8 @@ def _water(batch: _Batch) -> Balance:
         -evaporated,
         -withdrawn,
         -released,
-        released @ batch.sent_to("hydro", hydros, "downstream_id"),
+        (released - leaving @ slow) @ below,
+        arriving @ slow @ below,
         -diverted,
         diverted @ batch.sent_to("hydro", hydros, "diversion_id"),
         -pumped @ batch.sent_to("hydro", pumps, "upstream_id"),
@@ -225,6 +233,48 @@ def _continuity(batch: _Batch) -> Balance:
     return _balance(
         "storage from stage to stage", "hm³", terms, lambda m, t, h: _reservoir(batch, m, t + 1, h)
     )
+
+
+def _slow(batch: _Batch) -> FloatArray:
+    """(transits, hydros) matrix: 1 where a transit is of a hydro."""
+    (ids,) = batch.per_stage("transits", "hydro_id")
+    rows = [{"hydro_id": int(id)} for id in ids[0, 0]]
+    return batch.sent_to("hydro", rows, "hydro_id")
+
+
+def _under_way(batch: _Batch) -> tuple[Balance, Balance]:
+    """Water between plants, in every stage and from stage to stage."""
+    names = ("in_transit_initial_hm3", "released_hm3", "arrived_hm3", "in_transit_final_hm3")
+    (ids,) = batch.per_stage("transits", "hydro_id")
+    initial, released, arrived, final = batch.per_stage("transits", *names)
+
+    def place(m: int, t: int, x: int) -> str:
+        return f"scenario {batch.ids[m]}, stage {batch.stage[t]}, hydro {ids[0, 0, x]}"
+
+    on = _balance("water under way", "hm³", [initial, released, -arrived, -final], place)
+    terms = [initial[:, 1:], -final[:, :-1]]
+    later = _balance("water under way from stage to stage", "hm³", terms, lambda m, t, x: place(m, t + 1, x))
+    return on, later
+
+
+def _commitments(batch: _Batch) -> Balance:
+    """What was decided for a stage of the study is delivered in it."""
+    names = ("thermal_id", "committed_mw", "delivered_mw", "delivery")
+    ids, committed, delivered, delivery = batch.per_stage("commitments", *names)
+    pairs = [
+        (t, m, a)
+        for t, m in product(range(len(batch.stage)), repeat=2)
+        for a in range(delivery.shape[2])
+        if delivery[0, t, a] == batch.start_date[m]
+    ]
+    decided, due = np.zeros((2, len(batch.ids), len(pairs), 1))
+    for k, (t, m, a) in enumerate(pairs):
+        decided[:, k, 0], due[:, k, 0] = committed[:, t, a], delivered[:, m, a]
+
+    def place(m: int, k: int, _: int) -> str:
+        return f"scenario {batch.ids[m]}, stage {batch.stage[pairs[k][1]]}, thermal {ids[0, 0, pairs[k][2]]}"
+
+    return _balance("dispatch decided ahead", "MW", [decided, -due], place)
 
 
 def _money(batch: _Batch) -> tuple[Balance, Balance]:

@@ -24,6 +24,8 @@ COST_COLUMNS = {term: f"{term}_cost" for term in COST_TERMS}
 
 
 def _cost_meaning(term: str) -> str:
+    if term == "commitment":
+        return "Cost of what the stage decides for a later one, discounted from there, but no further."
     if term == "source":
         return "Less than nothing: what sources save by generating, not discounted."
     return f"Cost of {term.replace('_', ' ')}, not discounted."
@@ -199,7 +201,11 @@ SIMULATION: dict[str, pa.Schema] = dict(
             [
                 _number("storage_initial_hm3", "hm³", "Storage at the start of the stage."),
                 _number("storage_final_hm3", "hm³", "Storage at the end of the stage."),
-                _number("storage_below_hm3", "hm³", "What the final storage lacks to its minimum."),
+                _number(
+                    "storage_below_hm3",
+                    "hm³",
+                    "What the storage lacks to its minimum; of several block ends the most.",
+                ),
                 _number("inflow_m3s", "m³/s", "Incremental natural inflow, mean of the stage."),
                 _number("bought_inflow_m3s", "m³/s", "Water bought on top of the inflow, mean of the stage."),
                 _number("evaporated_m3s", "m³/s", "Water that evaporates, mean of the stage."),
@@ -219,6 +225,7 @@ SIMULATION: dict[str, pa.Schema] = dict(
             [
                 _number("turbined_m3s", "m³/s", "Flow through the turbines."),
                 _number("spilled_m3s", "m³/s", "Flow past the turbines, or a plant out of service."),
+                _number("storage_hm3", "hm³", "As the block ends; as the stage does, if they are parallel."),
                 _number("diverted_m3s", "m³/s", "Flow of the channel to another plant; no outflow."),
                 _number("outflow_m3s", "m³/s", "Turbined and spilled flow together."),
                 _number("generation_mw", "MW", "Generation."),
@@ -233,7 +240,37 @@ SIMULATION: dict[str, pa.Schema] = dict(
             [_SCENARIO, _STAGE, _BLOCK, _THERMAL],
             [
                 _number("generation_mw", "MW", "Generation."),
-                _number("generation_cost", CURRENCY, "Its cost in the block, not discounted."),
+                _number(
+                    "generation_cost",
+                    CURRENCY,
+                    "Its cost in the block, not discounted; none if decided ahead.",
+                ),
+            ],
+        ),
+        _table(
+            "commitments",
+            [_SCENARIO, _STAGE, _THERMAL],
+            [
+                _number("committed_mw", "MW", "Mean generation that is decided for a later stage."),
+                _column(
+                    "delivery",
+                    pa.date32(),
+                    "1",
+                    "First day of that stage; none where nothing is decided.",
+                    nullable=True,
+                ),
+                _number("commitment_cost", CURRENCY, "Its cost, discounted to the stage that decides."),
+                _number("delivered_mw", "MW", "Mean generation in the stage."),
+            ],
+        ),
+        _table(
+            "transits",
+            [_SCENARIO, _STAGE, _HYDRO],
+            [
+                _number("in_transit_initial_hm3", "hm³", "Under way to the next plant as the stage starts."),
+                _number("released_hm3", "hm³", "Outflow of the plant in the stage."),
+                _number("arrived_hm3", "hm³", "What arrives of both in the stage."),
+                _number("in_transit_final_hm3", "hm³", "Under way as the stage ends."),
             ],
         ),
         _table(

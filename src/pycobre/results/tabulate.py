@@ -88,6 +88,8 @@ def simulation_tables(system: System, operation: RoundOperation) -> dict[str, pa
         "reservoirs": _reservoirs(shape),
         "hydros": _hydros(shape),
         "thermals": _thermals(shape),
+        "commitments": _commitments(shape),
+        "transits": _transits(shape),
         "sources": _sources(shape),
         "contracts": _contracts(shape),
         "pumping": _pumping(shape),
@@ -273,13 +275,49 @@ def _hydros(shape: _Shape) -> pa.Table:
 def _thermals(shape: _Shape) -> pa.Table:
     system, stages = shape.system, shape.operation.stages
     cost = []
-    for stage, operated, hours in zip(system.stages, stages, shape.hours, strict=True):
+    for t, (stage, operated, hours) in enumerate(zip(system.stages, stages, shape.hours, strict=True)):
         per_mwh = np.array([plant.cost_per_mwh for plant in system.thermals_in(stage)])
+        per_mwh[[plan.plant for plan in system.deliveries if plan.decided_by[t] != t]] = 0.0
         cost.append(operated.thermal_mw * (per_mwh[:, None] * hours))
     columns = {"generation_mw": shape.per_block("thermal_mw"), "generation_cost": shape.flat(cost)}
     return table_of(
         "thermals", shape.block_index("thermal_id", [plant.id for plant in system.thermals]) | columns
     )
+
+
+def _commitments(shape: _Shape) -> pa.Table:
+    system, stages = shape.system, shape.operation.stages
+    days = [stage.start_date for stage in system.stages] + [stage.start_date for stage in system.later]
+    ids, delivery, cost, delivered = [], [], [], []
+    for number, plan in enumerate(system.deliveries):
+        ids.append(system.thermals[plan.plant].id)
+        delivery.append([None if m is None else days[m] for m in plan.target])
+        cost.append([stage.commitment_cost[:, number] for stage in stages])
+        shares = [hours / hours.sum() for hours in shape.hours]
+        made = [stage.thermal_mw[:, plan.plant] @ share for stage, share in zip(stages, shares, strict=True)]
+        delivered.append(made)
+    index = shape.stage_index("thermal_id", ids)
+    days_by_row = [days[t] for t in range(len(stages)) for days in delivery]
+    columns: Columns = {
+        "committed_mw": shape.per_stage("committed_mw"),
+        "delivery": days_by_row * shape.count,
+        "commitment_cost": _by_scenario(cost),
+        "delivered_mw": _by_scenario(delivered),
+    }
+    return table_of("commitments", index | columns)
+
+
+def _by_scenario(values: list[list[FloatArray]]) -> FloatArray:
+    """Column of one (M,) array an entity and stage: by scenario, stage, then entity."""
+    return np.array(values).transpose(2, 1, 0).ravel() if values else np.zeros(0)
+
+
+def _transits(shape: _Shape) -> pa.Table:
+    index = shape.stage_index(
+        "hydro_id", [shape.system.hydros[way.hydro].id for way in shape.system.transits]
+    )
+    names = TABLES["transits"].names[len(index) :]
+    return table_of("transits", index | {name: shape.per_stage(name) for name in names})
 
 
 def _sources(shape: _Shape) -> pa.Table:

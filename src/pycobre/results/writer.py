@@ -116,7 +116,7 @@ class ResultsWriter:
             self._root / "policy",
             policy,
             stage_ids=[stage.id for stage in system.stages],
-            state_names=StateLayout.of(recursion).names(system),
+            state_names=StateLayout.of(recursion, system).names(system),
             study=study,
         )
         self._policy = _summary(document)

@@ -31,13 +31,13 @@ def noise_floors(system: System, recursion: InflowRecursion) -> list[NoiseFloor 
     """
     if not system.inflow.truncated:
         return [None] * len(system.stages)
-    layout, scaled = StateLayout.of(recursion), raisable(recursion)
+    layout, scaled = StateLayout.of(recursion, system), raisable(recursion)
     hydros = np.arange(layout.hydros)
     floors: list[NoiseFloor | None] = []
     for t in range(len(system.stages)):
         lags = [
-            (hydro, position, float(recursion.lag[hydro, t, lag - 1]))
-            for position, (hydro, lag) in enumerate(layout.lags, start=layout.hydros)
+            (hydro, layout.position(hydro, lag), float(recursion.lag[hydro, t, lag - 1]))
+            for hydro, lag in layout.lags
         ]
         floors.append(
             NoiseFloor(

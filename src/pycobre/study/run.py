@@ -137,7 +137,9 @@ class Run:
             )
         ]
         factors = [stage.discount_factor for stage in self.system.stages[:-1]]
-        return PolicyGraph.line(nodes, StateLayout.of(self.recursion).initial(self.system), factors)
+        return PolicyGraph.line(
+            nodes, StateLayout.of(self.recursion, self.system).initial(self.system), factors
+        )
 
     def _openings_a_part(self) -> list[int] | None:
         most = self.options.openings_a_part

@@ -29,17 +29,13 @@ class Study:
     Raises
     ------
     CaseError
-        The inflow coefficients belong to no stationary process.
+        A scenario can't be replayed.
     """
 
     def __init__(self, case: Case, overrides: Mapping[str, object] | None = None) -> None:
         self.case = case
         self.overrides = dict(overrides or {})
-        try:
-            self.recursion = inflow_recursion(case.system.inflow, case.system.stages)
-        except ValueError as error:
-            file = "scenarios/inflow_ar_coefficients.parquet"
-            raise CaseError([Problem("physics", str(error), file)]) from error
+        self.recursion = inflow_recursion(case.system.inflow, case.system.stages)
         for schemes in (case.options.training_schemes, case.options.simulation_schemes):
             try:
                 forward_noise(case, self.recursion, schemes, ())

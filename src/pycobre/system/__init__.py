@@ -1,5 +1,10 @@
 """The power system that is planned: frozen entities, stages, statistics. It knows no file and no LP."""
 
+from pycobre.system.ahead import Ahead as Ahead
+from pycobre.system.ahead import Deliveries as Deliveries
+from pycobre.system.ahead import LaterDelivery as LaterDelivery
+from pycobre.system.ahead import LaterStage as LaterStage
+from pycobre.system.ahead import deciders as deciders
 from pycobre.system.calendar import Block as Block
 from pycobre.system.calendar import Stage as Stage
 from pycobre.system.calendar import season_occurrences as season_occurrences
@@ -7,6 +12,7 @@ from pycobre.system.changes import ALWAYS as ALWAYS
 from pycobre.system.changes import Changes as Changes
 from pycobre.system.changes import Service as Service
 from pycobre.system.constraints import BY_BLOCK as BY_BLOCK
+from pycobre.system.constraints import BY_STAGE as BY_STAGE
 from pycobre.system.constraints import VARIABLES as VARIABLES
 from pycobre.system.constraints import ConstraintRow as ConstraintRow
 from pycobre.system.constraints import ConstraintTerm as ConstraintTerm
@@ -27,6 +33,8 @@ from pycobre.system.entities import Source as Source
 from pycobre.system.entities import Thermal as Thermal
 from pycobre.system.network import System as System
 from pycobre.system.network import hm3_per_m3s as hm3_per_m3s
+from pycobre.system.travel import PastFlow as PastFlow
+from pycobre.system.travel import Transit as Transit
 from pycobre.system.uncertainty import AnnualComponent as AnnualComponent
 from pycobre.system.uncertainty import Correlation as Correlation
 from pycobre.system.uncertainty import InflowRecursion as InflowRecursion

@@ -32,7 +32,7 @@ class Stage:
     season_id
         Season of the year, or ``None``.
     blocks
-        Parallel blocks, ascending by id.
+        Ascending by id.
     num_openings
         How many noise realisations the stage has in the tree.
     annual_discount_rate
@@ -43,6 +43,9 @@ class Stage:
     cvar_tail, cvar_weight
         The cost of the openings counts by (1 - weight) · expectation + weight · mean of the dearest *tail* of
         the probability; by the expectation with weight 0 or tail 1.
+    chronological
+        Whether the blocks follow one another, so that reservoirs balance in each of them; else they are
+        parallel, and reservoirs balance over the stage.
     """
 
     id: int
@@ -55,6 +58,7 @@ class Stage:
     sampling_method: str = "saa"
     cvar_tail: float = 1.0
     cvar_weight: float = 0.0
+    chronological: bool = False
 
     @property
     def risk_averse(self) -> bool:

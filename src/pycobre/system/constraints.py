@@ -53,6 +53,7 @@ BY_STAGE: Mapping[str, str] = {
     "hydro_inflow": "hydros",
     "hydro_withdrawal": "hydros",
     "hydro_evaporation": "hydros",
+    "anticipated_decision": "thermals",
 }
 """Quantities of a whole stage, and the kind of entity that each is of."""
 

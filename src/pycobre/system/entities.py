@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pycobre.system.ahead import Ahead
 from pycobre.system.changes import ALWAYS, Service
+from pycobre.system.travel import PastFlow
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Thermal:
-    """A thermal plant with a linear cost."""
+    """A thermal plant with a linear cost.
+
+    Where its dispatch is decided ``ahead``, costs go with the decision. What was decided for a stage is its
+    mean generation there: blocks may differ within the limits.
+    """
 
     id: int
     name: str
@@ -65,6 +71,7 @@ class Thermal:
     generation_max_mw: float
     cost_per_mwh: float
     service: Service = ALWAYS
+    ahead: Ahead | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ class ProductionPlane:
 
     generation <= constant_mw + mw_per_hm3 · (mean storage) + mw_per_m3s · turbined
     + mw_per_spilled_m3s · spilled, where the mean storage is half the sum of the stage's
-    incoming and final storage.
+    incoming and final storage; of the block's, if blocks are chronological.
     """
 
     constant_mw: float
@@ -150,7 +157,7 @@ ProductionModel = ConstantProductivity | ProductionPlanes
 
 @dataclass(frozen=True)
 class Evaporation:
-    """Evaporation of a stage as a line in the mean of incoming and final storage."""
+    """Evaporation of a stage as a line in the mean of incoming and final storage (as for planes)."""
 
     constant_m3s: float
     m3s_per_hm3: float
@@ -191,7 +198,8 @@ class Hydro:
     ``evaporation`` holds a line a stage too, or nothing. ``diversion_to_id`` is the plant that a channel
     past the turbines leads to; what it carries is no outflow. ``filling_targets_hm3`` names, by stage id,
     the final storages of a reservoir that is being filled: missing them costs a price of its own, and the
-    turbines don't turn in these stages.
+    turbines don't turn in these stages. ``travel_hours`` is how long its outflow is under way to the plant
+    below, and ``past_outflow`` what it was before the study.
 
     Where a plant is out of ``service`` its reservoir keeps what it holds, and water that comes to it, its
     own inflow too, flows on to the next plant below that is there.
@@ -218,4 +226,6 @@ class Hydro:
     diversion_min_m3s: float = 0.0
     diversion_max_m3s: float = 0.0
     filling_targets_hm3: Mapping[int, float] = field(default_factory=dict)
+    travel_hours: float = 0.0
+    past_outflow: tuple[PastFlow, ...] = ()
     service: Service = ALWAYS

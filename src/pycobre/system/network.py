@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,10 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.system.ahead import Deliveries, LaterDelivery, LaterStage
 from pycobre.system.calendar import Block, Stage
 from pycobre.system.changes import Changes, EntityT, changed
 from pycobre.system.constraints import GenericConstraint
 from pycobre.system.entities import Bus, Contract, Hydro, Line, PumpingStation, Source, Thermal
+from pycobre.system.travel import Transit
 from pycobre.system.uncertainty import (
     NO_SOURCES,
     Correlation,
@@ -57,6 +60,8 @@ class System:
     constraints: tuple[GenericConstraint, ...] = ()
     changes: Mapping[str, Changes] = field(default_factory=dict)
     """What differs in single stages and blocks, by kind of entity: the name of its attribute here."""
+    later: tuple[LaterStage, ...] = ()
+    """Stages after the study in which something is delivered that the study decides."""
 
     def __post_init__(self) -> None:
         for name in ("stages", *CHANGING, "constraints"):
@@ -100,6 +105,50 @@ class System:
         for position in range(len(self.hydros)):
             visit(position)
         return tuple(order)
+
+    @cached_property
+    def deliveries(self) -> tuple[Deliveries, ...]:
+        """Of each thermal plant whose dispatch is decided ahead, which stage decides what, by position."""
+        hours = [stage.hours for stage in self.stages] + [stage.hours for stage in self.later]
+        return tuple(
+            Deliveries.of(position, plant.ahead, hours, len(self.stages))
+            for position, plant in enumerate(self.thermals)
+            if plant.ahead is not None
+        )
+
+    def delivery(self, plant: int, m: int) -> LaterDelivery | None:
+        """Limits and cost of what the thermal in position *plant* delivers in stage *m*, if it is there.
+
+        Stages go on, after the study's, with the later ones.
+        """
+        thermal = self.thermals[plant]
+        if m >= len(self.stages):
+            return None if thermal.ahead is None else thermal.ahead.later.get(m - len(self.stages))
+        stage = self.stages[m]
+        if not thermal.service.covers(stage):
+            return None
+        low = high = 0.0
+        changes = self.changes.get("thermals", {})
+        for block in stage.blocks:
+            here = changed(thermal, changes, stage, block)
+            low += here.generation_min_mw * (block.hours / stage.hours)
+            high += here.generation_max_mw * (block.hours / stage.hours)
+        return LaterDelivery(low, high, changed(thermal, changes, stage).cost_per_mwh)
+
+    def worth(self, t: int, m: int) -> float:
+        """Hours of stage *m*, times what a cost of one in it is worth in stage *t*."""
+        stages: list[Stage | LaterStage] = [*self.stages, *self.later]
+        return float(stages[m].hours * math.prod(stage.discount_factor for stage in stages[t:m]))
+
+    @cached_property
+    def transits(self) -> tuple[Transit, ...]:
+        """Of each hydro plant whose outflow takes time to the next, where it is meanwhile, by position."""
+        later = [stage.hours for stage in self.later]
+        return tuple(
+            Transit.of(h, plant.travel_hours, plant.past_outflow, self.stages, later, hm3_per_m3s(1.0))
+            for h, plant in enumerate(self.hydros)
+            if plant.travel_hours > 0.0 and plant.downstream_id is not None
+        )
 
     @property
     def noise_dimension(self) -> int:

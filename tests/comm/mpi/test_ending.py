@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
+
+TESTS = Path(__file__).parents[2]
+SCRIPT = str(Path(sys.executable).with_name("pycobre"))
 
 
 @pytest.mark.parametrize("entry", ["script", "-c", "-m"])
-def test_an_exception_on_one_rank_ends_the_job_with_its_reason(mpi, tmp_path, entry):
+def test_an_exception_on_one_rank_ends_the_job_and_is_told_once(mpi, tmp_path, entry):
     program = (
         "from pycobre.comm.mpi import MpiCommunicator\n"
         "comm = MpiCommunicator()\n"
@@ -17,7 +23,19 @@ def test_an_exception_on_one_rank_ends_the_job_with_its_reason(mpi, tmp_path, en
     argv = {"script": [str(tmp_path / "program.py")], "-c": ["-c", program], "-m": ["-m", "program"]}[entry]
     job = mpi.run(2, argv, limit_secs=20, PYTHONPATH=str(tmp_path))
     assert job.returncode == 1
-    assert "rank 1 ends the MPI job: ended by ValueError: no water" in job.stderr
+    assert "rank 1 ends the MPI job: ended by ValueError\n" in job.stderr
+    assert job.stderr.count("ValueError: no water") == 1
+
+
+@pytest.mark.parametrize("entry", [["-m", "pycobre.app.cli"], [SCRIPT]], ids=["module", "console script"])
+def test_a_falling_solver_on_one_rank_ends_the_run_with_its_reason(mpi, tmp_path, entry):
+    toy = TESTS.parent / "examples" / "toy"
+    falling = str(TESTS / "faults" / "falling_solver")
+    argv = [*entry, "run", str(toy), "--out", str(tmp_path / "out"), "--backend", "mpi"]
+    job = mpi.run(2, argv, limit_secs=30, PYTHONPATH=falling)
+    assert job.returncode == 1
+    assert "in fall" in job.stderr
+    assert "ArithmeticError: the solver has fallen" in job.stderr
 
 
 def test_an_exception_in_a_with_block_ends_the_job_with_its_exit_code(run_ranks):
@@ -68,6 +86,7 @@ def test_an_orderly_end_waits_for_the_others_and_says_nothing(run_ranks):
     ],
 )
 def test_a_rank_that_does_not_come_in_time_is_named_by_all_others(run_ranks, halt, reason):
+    # One write a line: a launcher mixes what comes in pieces.
     job = run_ranks(
         3,
         "import os, signal, sys, time\n"
@@ -78,11 +97,28 @@ def test_a_rank_that_does_not_come_in_time_is_named_by_all_others(run_ranks, hal
         "try:\n"
         "    comm.barrier()\n"
         "except CollectiveFailed as error:\n"
-        "    print(f'{error}; {error.ranks}', flush=True)\n"
+        "    sys.stdout.write(f'{error}; {error.ranks}\\n')\n"
+        "    sys.stdout.flush()\n"
         "    time.sleep(0.2)\n",
         limit_secs=15,
-        COBRE_MPI_TIMEOUT_SECS="0.5",
+        COBRE_MPI_TIMEOUT_SECS="1",
     )
     told = [line for line in job.stdout.splitlines() if reason in line and line.endswith("(1,)")]
     assert len(told) == 2, job.stdout + job.stderr
     assert job.returncode == 5
+
+
+def test_a_rank_that_never_joins_ends_the_job_within_the_limit(run_ranks):
+    job = run_ranks(
+        2,
+        "import time\n"
+        "from mpi4py import MPI\n"
+        "MPI.Init_thread(MPI.THREAD_MULTIPLE)\n"
+        "if MPI.COMM_WORLD.rank == 1: time.sleep(20)\n"
+        "comm = MpiCommunicator()\n",
+        limit_secs=15,
+        COBRE_MPI_TIMEOUT_SECS="1",
+    )
+    assert job.returncode == 5, job.stderr
+    assert "not all 2 ranks of the job made a communicator within 1 s" in job.stderr
+    assert "rank 0 ends the MPI job: ended by InitializationFailed\n" in job.stderr

@@ -80,6 +80,49 @@ def test_messages_past_the_limit_of_one_go_in_several(run_ranks):
     assert job.returncode == 0, job.stderr
 
 
+def test_any_number_of_ranks_folds_in_rank_order(run_ranks):
+    job = run_ranks(
+        1,
+        "import numpy as np\n"
+        "from pycobre._native.shm import MAX_RANKS\n"
+        "from pycobre.comm.mpi.exchange import fold\n"
+        "random = np.random.default_rng(1)\n"
+        "for ranks in (1, MAX_RANKS, MAX_RANKS + 1, 3 * MAX_RANKS):\n"
+        "    parts = list(random.standard_normal((ranks, 4)) * 10.0 ** random.integers(-9, 9, (ranks, 1)))\n"
+        "    expected, found = parts[0].copy(), np.empty(4)\n"
+        "    for part in parts[1:]: expected += part\n"
+        "    fold(0, parts, found)\n"
+        "    assert found.tobytes() == expected.tobytes(), ranks\n",
+    )
+    assert job.returncode == 0, job.stderr
+
+
+def test_what_mpi_complains_of_reaches_every_rank_with_its_code_and_text(run_ranks):
+    job = run_ranks(
+        3,
+        "import numpy as np\n"
+        "from mpi4py import MPI\n"
+        "from pycobre.comm.mpi import exchange\n"
+        "from pycobre.errors import CollectiveFailed\n"
+        "def refused(comm, finish, buf, root):\n"
+        "    finish(comm.Ibcast([buf, MPI.BYTE], 99 if comm.Get_rank() == 1 else root), buf)\n"
+        "exchange.broadcast = refused\n"
+        "with MpiCommunicator() as comm:\n"
+        "    with comm.duplicate() as other:\n"
+        "        try:\n"
+        "            other.broadcast(np.zeros(1_000), 0)\n"
+        "            other.barrier()  # rank 0 may have sent all before it hears of it\n"
+        "        except CollectiveFailed as error:\n"
+        "            assert (error.reason, error.ranks) == ('aborted', (1,)), error\n"
+        "            assert MPI.Get_error_class(error.mpi_error_code) == MPI.ERR_ROOT, error\n"
+        "            assert error.message.startswith('MPI failed on rank 1: '), error\n"
+        "            assert 'root' in error.message.lower(), error\n"
+        "        else:\n"
+        "            raise AssertionError('nobody heard of it')\n",
+    )
+    assert (job.returncode, job.stderr) == (0, "")
+
+
 def test_a_window_is_freed_when_no_rank_uses_it_any_more(run_ranks):
     job = run_ranks(
         2,
@@ -99,13 +142,13 @@ def test_a_window_is_freed_when_no_rank_uses_it_any_more(run_ranks):
 
 
 def test_groups_that_are_over_are_given_back(run_ranks):
-    # MPICH has 2,048 communicators in all.
+    # MPICH has 2,048 communicators in all, and a group takes two.
     job = run_ranks(
         2,
         "from pycobre.comm.mpi import group\n"
         "from pycobre.errors import CollectiveFailed\n"
         "with MpiCommunicator() as comm:\n"
-        "    for turn in range(1_500):\n"
+        "    for turn in range(1_100):\n"
         "        with comm.duplicate() as other:\n"
         "            other.barrier()\n"
         "        if turn % 100 == 0:\n"

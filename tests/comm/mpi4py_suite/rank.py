@@ -1,4 +1,4 @@
-"""One rank that runs mpi4py's tests: ``python -m comm.mpi4py_suite.rank FOLDER`` tells how they ended."""
+"""One rank that runs mpi4py's tests: ``python -m mpi4py_suite.rank FOLDER`` tells how they ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import sys
 import unittest
 
-from comm.mpi4py_suite.adapter import Adapter
+from mpi4py_suite.adapter import Adapter
+
 from pycobre.comm import create_communicator, launcher_pipe
 
 TESTS = (

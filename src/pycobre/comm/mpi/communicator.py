@@ -10,15 +10,16 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pycobre._native import shm as native
 from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast, check_region
 from pycobre.comm.base import Backend, Counts, ReduceOp
+from pycobre.comm.call import INLINE_BYTES, Call, Kind, call_of
 from pycobre.comm.mpi import ending, exchange
-from pycobre.comm.mpi.call import INLINE_BYTES, Call, Kind, call_of
 from pycobre.comm.mpi.group import Group
+from pycobre.comm.mpi.joining import await_all
 from pycobre.comm.mpi.library import MPI, start, time_limit
 from pycobre.comm.mpi.notices import Finding
 from pycobre.comm.mpi.place import node_of
+from pycobre.comm.mpi.small import Remembered, Small
 from pycobre.comm.mpi.window import MpiRegion, Windows
 
 Array = npt.NDArray[Any]
@@ -65,19 +66,22 @@ class MpiCommunicator(Backend):
     after a failure) says why on standard error and ends the job, since MPI's own end would wait for ever.
 
     ``COBRE_MPI_TIMEOUT_SECS`` is the limit of one collective; without it there is none. To make a
-    communicator is collective over all ranks of the job, and waits for them.
+    communicator is collective over all ranks of the job, and waits for them: as long, or for 60 s.
 
     Raises
     ------
     InitializationFailed
-        MPI is over in this process, or was begun without support for several threads.
+        MPI is over in this process, or was begun without support for several threads; or not all ranks
+        came in time.
     """
 
     backend = "mpi"
 
     def __init__(self) -> None:
         start()
-        self._hold(Group(MPI.COMM_WORLD, None, time_limit()))
+        limit = time_limit()
+        await_all(limit)
+        self._hold(Group(MPI.COMM_WORLD, None, limit))
         ending.watch(self)
 
     def _hold(self, group: Group) -> None:
@@ -86,7 +90,7 @@ class MpiCommunicator(Backend):
         self.exit_code: int | None = None  # of what ended its block, should this process end the job
         self._group = group
         self._windows = Windows(group)
-        self._pinned: _Pinned | None = None
+        self._remembered: Remembered | None = None
 
     @classmethod
     def _of(cls, group: Group) -> MpiCommunicator:
@@ -114,25 +118,31 @@ class MpiCommunicator(Backend):
     @_collective(Kind.ALLREDUCE)
     def allreduce(self, send: Array, recv: Array, op: ReduceOp) -> None:
         """The fold of all ranks' *send* in every rank's *recv*, in rank order."""
-        group, pinned = self._group, self._pinned
-        if pinned is not None and pinned.fits(send, recv, op):
-            pinned.mine[...] = send
-            group.meet(pinned.call)
-            native.fold(op, pinned.parts, recv)
+        last = self._remembered
+        if last is not None and last.fits(send, recv, op):
+            last.reduce()
             return
         source, target, reduction = check_allreduce(send, recv, op)
-        call = call_of(Kind.ALLREDUCE, source.dtype, (source.size,), reduction)
-        if source.nbytes > INLINE_BYTES:
-            group.meet(call)
-            exchange.allreduce(group.comm, group.finish, source, target, reduction)
+        if source.nbytes > INLINE_BYTES or not source.size:
+            group = self._group
+            group.meet(call_of(Kind.ALLREDUCE, source.dtype, (source.size,), reduction))
+            if source.size:
+                exchange.allreduce(group.comm, group.finish, source, target, reduction)
             return
-        mine, everyone = group.meeting.payloads(source.dtype)
-        pinned = _Pinned(call, send, recv, op, mine, everyone)
-        pinned.mine[:] = source.reshape(-1)
-        group.meet(call)
-        if source.size:
-            native.fold(reduction, pinned.parts, target)
-        self._pinned = pinned if pinned.lasts else None
+        small = Small(self._group, source, target, reduction)
+        small.reduce()
+        self._remembered = Remembered(small, send, recv, op) if Remembered.lasts(send, recv) else None
+
+    def prepare_allreduce(self, send: Array, recv: Array, op: ReduceOp) -> Callable[[], None]:
+        """A function that is ``allreduce(send, recv, op)`` on these very arrays."""
+        source, target, reduction = check_allreduce(send, recv, op)
+        if source.nbytes > INLINE_BYTES or not np.shares_memory(source, send):
+            return super().prepare_allreduce(send, recv, op)
+        return functools.partial(self._repeat, Small(self._group, source, target, reduction).reduce)
+
+    @_collective(Kind.ALLREDUCE)
+    def _repeat(self, reduce: Callable[[], None]) -> None:
+        reduce()
 
     @_collective(Kind.BROADCAST)
     def broadcast(self, buf: Array, root: int) -> None:
@@ -164,7 +174,7 @@ class MpiCommunicator(Backend):
     def close(self) -> None:
         """Leave the group; what MPI keeps of it is given back when all ranks have left."""
         self._group.close()
-        self._pinned = None
+        self._remembered = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -214,36 +224,3 @@ class MpiCommunicator(Backend):
         group = self._group
         group.meet(_DUPLICATE)
         return self._of(Group(group.comm, group.place, group.limit))
-
-
-class _Pinned:
-    """A small reduction: a loop that repeats it on the same arrays pays neither for checks nor for views."""
-
-    def __init__(
-        self, call: Call, send: Array, recv: Array, op: ReduceOp, mine: Array, everyone: list[Array]
-    ) -> None:
-        self.call = call
-        self._send, self._recv, self._op = send, recv, op
-        self._dtype, self._size = send.dtype, send.size
-        self.mine = mine[: send.size]
-        self.parts = [theirs[: send.size] for theirs in everyone]
-
-    @property
-    def lasts(self) -> bool:
-        """Whether it may be remembered: vectors of numbers, and no more kept alive than their few bytes."""
-        return self._size > 0 and all(
-            type(array) is np.ndarray and array.ndim == 1 and array.flags.owndata
-            for array in (self._send, self._recv)
-        )
-
-    def fits(self, send: Array, recv: Array, op: ReduceOp) -> bool:
-        """Whether this is the one, with arrays that nobody has given another form since."""
-        return (
-            send is self._send
-            and recv is self._recv
-            and op is self._op
-            and send.dtype is self._dtype
-            and recv.dtype is self._dtype
-            and send.size == self._size == recv.size
-            and recv.flags.writeable
-        )

@@ -18,7 +18,7 @@ from pycobre.comm.mpi.notices import Finding
 from pycobre.errors import CommError
 
 _FLUSH_SECS = 0.1  # a launcher that is told to end the job may drop what it has not read
-_GRACE_SECS = 0.5  # whoever is to blame may say so first, and end the job with its own exit code
+_GRACE_SECS = 0.4  # whoever is to blame may say so alone, and end the job with its own exit code
 
 
 class Group(Protocol):
@@ -65,20 +65,22 @@ def _end(process: int) -> None:
 
 
 def _abort(group: Group) -> None:
-    error = getattr(sys, "last_value", None)  # set by the interpreter where an exception ended the program
+    # Set by whoever has told of the exception that ended the program: the interpreter, or our command line.
+    error = getattr(sys, "last_value", None)
     outcome = group.outcome
     code = group.exit_code if error is None else exit_code_of(error)
     if code is None:
         code = 1 if outcome is None else CommError.exit_code
-    if outcome is not None:
+    if error is not None:
+        reason = f"ended by {type(error).__name__}"
+    elif outcome is not None:
         reason = f"{outcome.reason}: {outcome.message}"
-    elif error is not None:
-        reason = f"ended by {type(error).__name__}: {error}"
     else:
         reason = "ended without close()"
+    if outcome is not None and group.rank not in outcome.ranks:
+        time.sleep(_GRACE_SECS)
     sys.stdout.flush()
     sys.stderr.write(f"pycobre: rank {group.rank} ends the MPI job: {reason}\n")
     sys.stderr.flush()
-    blamed = outcome is None or group.rank in outcome.ranks
-    time.sleep(_FLUSH_SECS if blamed else _GRACE_SECS)
+    time.sleep(_FLUSH_SECS)
     MPI.COMM_WORLD.Abort(code)

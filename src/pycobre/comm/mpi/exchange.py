@@ -28,6 +28,13 @@ PIECE_BYTES = 4 << 20  # scratch for a reduction is at most twice this, however 
 MOST_BYTES = 1 << 30  # of one message: MPI before version 4 counts in 32 bits, with a sign
 
 
+def fold(op: int, parts: list[Array], result: Array) -> None:
+    """The fold of *parts* in their order, into *result*; native code takes a limited number at once."""
+    native.fold(op, parts[: native.MAX_RANKS], result)
+    for begin in range(native.MAX_RANKS, len(parts), native.MAX_RANKS - 1):
+        native.fold(op, [result, *parts[begin : begin + native.MAX_RANKS - 1]], result)
+
+
 def allgatherv(
     comm: MPI.Intracomm,
     finish: Finish,
@@ -73,7 +80,7 @@ def allreduce(comm: MPI.Intracomm, finish: Finish, send: Array, recv: Array, op:
     if source.nbytes * size <= FOLD_ALONE_BYTES:
         parts = np.empty((size, source.size), source.dtype)
         allgatherv(comm, finish, source, parts, [source.size] * size, range(0, parts.size, source.size))
-        native.fold(op, list(parts), target)
+        fold(op, list(parts), target)
         return
     step = max(size, PIECE_BYTES // source.itemsize)
     for begin in range(0, source.size, step):
@@ -95,7 +102,7 @@ def _fold_slices(comm: MPI.Intracomm, finish: Finish, send: Array, recv: Array, 
     )
     own = recv[edges[rank] : edges[rank + 1]]
     if mine:
-        native.fold(op, list(parts), own)
+        fold(op, list(parts), own)
     allgatherv(comm, finish, own, recv, lengths, edges[:-1])
 
 

@@ -7,9 +7,10 @@ import ctypes
 import os
 import threading
 import time
+from time import monotonic
 from typing import NoReturn
 
-from pycobre.comm.mpi.call import Call, Kind, mismatch_of, ranks_text
+from pycobre.comm.call import Call, Kind, mismatch_of, ranks_text
 from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.meeting import Meeting
 from pycobre.comm.mpi.notices import Finding, Notices
@@ -52,6 +53,8 @@ class Group:
         Of one collective in seconds, or ``None``.
     closed
         Whether this rank has left.
+    leave
+        Ends a call.
     """
 
     def __init__(self, parent: MPI.Intracomm, place: Place | None, limit: float | None) -> None:
@@ -67,36 +70,35 @@ class Group:
         self.closed = self._told = self._asked = False
         self._process = os.getpid()
         self._timed, self._deadline = -1, 0.0  # a turn, and when it is late
-        self._looked = time.monotonic()
+        self._looked = monotonic()
         self._abandoned: object = None  # a request that will not complete, and what MPI may still touch
         self._door = threading.Lock()  # held by the call that is under way; a closed group keeps it
+        # What every call needs, looked up once: small ones take hardly longer than looking it up.
+        self._come, self.leave = self._door.acquire, self._door.release
+        self._findings, self._meet = self.notices.findings, self.meeting.meet
         _kept.append(self)
 
     # One call: enter, meet, perhaps finish requests; then leave, or fail and leave.
 
     def enter(self, kind: Kind) -> None:
         """Begin a call, or raise why none can be made."""
-        if not self._door.acquire(False):
+        if not self._come(False):
             if self.closed:
                 raise InvalidCommunicator("this communicator is closed")
             if os.getpid() != self._process:
                 raise InvalidCommunicator("this process was forked from a rank, it is not one itself")
             raise InvalidCommunicator("another thread (or a signal's handler) is using this communicator")
-        now = time.monotonic()
+        now = monotonic()
         if now - self._looked > _LOOK_SECS:  # a rank that comes late may have missed something
             self._looked = now
             any(self.notices.poll(self.meeting.turn) for _ in range(_LOOKS))
-        if self.notices.findings:
+        if self._findings:
             self.leave()
             raise self._verdict_as_error(kind)
 
-    def leave(self) -> None:
-        """End a call."""
-        self._door.release()
-
     def meet(self, call: Call) -> None:
         """Return once all ranks have made *call*, with what they put in ``meeting.payloads``."""
-        if not self.meeting.meet(call, self.look):
+        if not self._meet(call, self.look):
             blamed, text = mismatch_of(self.meeting.lines())
             raise _Found(Finding(self.meeting.turn, "mismatch", tuple(blamed), text))
 
@@ -119,7 +121,7 @@ class Group:
             raise _Found(Finding(turn, "lost", tuple(early), text))
         if self.limit is None:
             return
-        now = time.monotonic()
+        now = monotonic()
         if turn != self._timed:
             self._timed, self._deadline, self._asked = turn, now + self.limit, False
         elif now >= self._deadline + _ANSWER_SECS:
@@ -139,7 +141,7 @@ class Group:
             self.notices.find(self._trouble(error))
         else:
             # What a signal's handler raised is this rank's report; the others hear who was interrupted.
-            text = f"rank {self.rank} was interrupted in {kind.name.lower()} by {type(error).__name__}"
+            text = f"rank {self.rank} was interrupted in {kind.title} by {type(error).__name__}"
             self.notices.find(Finding(self.meeting.turn, "aborted", (self.rank,), text))
             self._told = True
             raise error
@@ -221,7 +223,7 @@ class Group:
         if self._told:
             return InvalidCommunicator(f"this communicator failed before ({found.reason}): {found.message}")
         self._told = True
-        return CollectiveFailed(kind.name.lower(), found.reason, found.ranks, found.message, found.code)
+        return CollectiveFailed(kind.title, found.reason, found.ranks, found.message, found.code)
 
 
 # Every group that MPI may still touch: an open one, one that another rank has not left, one that broke amid
@@ -241,9 +243,9 @@ def close_all() -> None:
     for group in _kept:
         with contextlib.suppress(InvalidCommunicator):  # a thread is still in it
             group.close()
-    until, pause = time.monotonic() + _FAILED_SECS, 1e-5
+    until, pause = monotonic() + _FAILED_SECS, 1e-5
     while any(
-        group.closed and not group.broken and (not group.notices.findings or time.monotonic() < until)
+        group.closed and not group.broken and (not group.notices.findings or monotonic() < until)
         for group in _kept
     ):
         sweep()

@@ -10,8 +10,10 @@ _TESTS = 24  # before a clock is read: a rank that is nearly here costs no more 
 _BUSY_SECS = 100e-6  # testing only, as long as every rank has a processor of its own
 _YIELD_SECS = 400e-6  # then give way between tests: a sibling on this processor may be the one to come
 _EXCHANGE_YIELD_SECS = 5e-3  # when all are known to be here, MPI wants to be called to move the bytes
-_PAUSE_SECS = 1e-3
-_LONGEST_PAUSE_SECS = 10e-3  # who has waited for a second may lose a hundredth more
+# A sleep costs some 50 us of processor time, however short it is.
+_PAUSE_SECS = 2e-3
+_PAUSE_PART = 1 / 25  # of the wait so far, that whoever waits for long may lose more
+_LONGEST_PAUSE_SECS = 50e-3  # within which bad news is heard
 _EXCHANGE_PAUSE_SECS = 50e-6
 
 
@@ -45,5 +47,5 @@ def complete(test: Callable[[], bool], look: Callable[[], None], crowded: bool, 
         elif met:
             time.sleep(_EXCHANGE_PAUSE_SECS)
         else:
-            time.sleep(min(waited / 8, max(_PAUSE_SECS, waited / 100), _LONGEST_PAUSE_SECS))
+            time.sleep(min(waited / 8, max(_PAUSE_SECS, waited * _PAUSE_PART), _LONGEST_PAUSE_SECS))
         look()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 
 from pycobre.comm.tcp.card import CARD_MAX_BYTES, packed, unpacked
-from pycobre.comm.tcp.config import TcpConfig
+from pycobre.comm.tcp.config import TcpConfig, is_loopback
 from pycobre.comm.tcp.door import Door, Guest
 from pycobre.comm.tcp.handshake import ABI, Hello, JobKeys, LinkSecret, Outcome, ServerHandshake
 from pycobre.comm.tcp.link import Link, LinkEnded
@@ -198,4 +198,14 @@ class Circle:
             return f"rank 0 has not gathered all {self._config.size} ranks within {limit}"
         ranks_word = "rank" if len(numbers) == 1 else "ranks"
         refused = f"; turned away {self.door.refused}" if self.door.refused else ""
-        return f"{ranks_word} {shown} of {self._config.size} did not come within {limit}{refused}"
+        told = f"{ranks_word} {shown} of {self._config.size} did not come within {limit}"
+        return told + refused + self._where_it_listens()
+
+    def _where_it_listens(self) -> str:
+        """What to do where rank 0 listens and ranks of other machines can't come, or an empty text."""
+        place = self._config.listening_address
+        if self._config.rank > 0 or self._config.listener is not None or not is_loopback(place):
+            return ""
+        return (
+            f"; rank 0 listens on {place} alone: ranks of other machines need COBRE_TCP_BIND_ADDR set there"
+        )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from comm.programs.steps import fold
+from programs.steps import fold
 from pycobre.comm import ReduceOp
 from pycobre.errors import CollectiveFailed
 

@@ -1,15 +1,17 @@
 """Steps of random programs: what a rank does, and what NumPy alone says must come of it.
 
-A program is a function of (seed, number, ranks), so every rank and the oracle draw the same one and nothing
-has to be sent. The oracle shares no code with the library.
+A step is read from a record of bytes (:func:`read`), by every rank and by the oracle alike, so that records
+are all that has to be sent. Lesser numbers in a record make a simpler step: this is what shrinking goes by.
+The oracle shares no code with the library.
 """
 
 from __future__ import annotations
 
 import functools
-import random
+import itertools
+import math
+import struct
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,16 +25,36 @@ Array = np.ndarray[Any, Any]
 DTYPES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
 VIEWS = ("plain", "plain", "strided", "reversed", "transposed", "repeated")
 LONG = (1_000, 16_384, 16_385, 33_000, 70_001)
+RECORD_BYTES = 64
 _POOL = 1 << 18
+_SIMPLE = 100  # numbers at the beginning of a pool
+_UNIT = 1 << 16
 _FILL = 1  # what lies between the parts of a gather, before and after
 
 
 class Step(Protocol):
-    """One thing that all ranks do together; both methods give the bytes that the digest is made of."""
+    """One thing that all ranks do together; both methods give the bytes that are compared."""
 
     def run(self, comm: Communicator) -> bytes: ...
 
     def expected(self, rank: int, size: int) -> bytes: ...
+
+
+class Record:
+    """The numbers of a step, one after the other."""
+
+    def __init__(self, record: bytes) -> None:
+        self._numbers = iter(struct.unpack(f"<{RECORD_BYTES // 2}H", record))
+
+    def share(self) -> float:
+        """From 0 to below 1."""
+        return next(self._numbers) / _UNIT
+
+    def below(self, bound: int) -> int:
+        return next(self._numbers) * bound // _UNIT
+
+    def chance(self, share: float) -> bool:
+        return self.share() >= 1 - share
 
 
 # ---- numbers
@@ -40,7 +62,7 @@ class Step(Protocol):
 
 @functools.cache
 def pool(dtype: str) -> Array:
-    """Read-only numbers of any bits, every special value often, magnitudes near and far."""
+    """Read-only numbers: a few simple ones, then any bits, every special value often, near and far."""
     source = np.random.default_rng([20, DTYPES.index(dtype)])
     kind = np.dtype(dtype)
     if kind.kind == "b":
@@ -55,6 +77,7 @@ def pool(dtype: str) -> Array:
         # Numbers of one magnitude: their sums lose bits, and so tell the order and the precision.
         plain = source.random(part.size) < 0.4
         part[plain] = source.standard_normal(part.size)[plain]
+    numbers[:_SIMPLE] = np.arange(_SIMPLE)
     numbers.flags.writeable = False
     return numbers
 
@@ -79,8 +102,8 @@ class Part:
     view: str
 
     @classmethod
-    def draw(cls, draw: random.Random, dtype: str, length: int) -> Part:
-        return cls(dtype, draw.randrange(_POOL - 3 * length - 1), length, draw.choice(VIEWS))
+    def read(cls, record: Record, dtype: str, length: int) -> Part:
+        return cls(dtype, record.below(_POOL - 3 * length - 1), length, VIEWS[record.below(len(VIEWS))])
 
     def array(self) -> Array:
         numbers, n = pool(self.dtype)[self.start :], self.length
@@ -98,9 +121,13 @@ class Part:
         return self.array().reshape(-1)
 
 
-def draw_length(draw: random.Random) -> int:
-    chance = draw.random()
-    return 0 if chance < 0.08 else draw.randint(1, 40) if chance < 0.96 else draw.choice(LONG)
+def read_length(record: Record) -> int:
+    share = record.share()
+    if share < 0.08:
+        return 0
+    if share < 0.96:
+        return 1 + int((share - 0.08) / 0.88 * 40)
+    return LONG[int((share - 0.96) / 0.04 * len(LONG))]
 
 
 # ---- the oracle
@@ -135,10 +162,11 @@ class Allreduce:
     in_place: bool
 
     @classmethod
-    def draw(cls, draw: random.Random, size: int) -> Allreduce:
-        dtype, length = draw.choice(DTYPES), draw_length(draw)
-        op = ReduceOp.SUM if dtype in ("c8", "c16") else draw.choice(list(ReduceOp))
-        return cls(tuple(Part.draw(draw, dtype, length) for _ in range(size)), op, draw.random() < 0.3)
+    def read(cls, record: Record, size: int) -> Allreduce:
+        dtype, length = DTYPES[record.below(len(DTYPES))], read_length(record)
+        op, in_place = ReduceOp(record.below(len(ReduceOp))), record.chance(0.3)
+        op = ReduceOp.SUM if dtype in ("c8", "c16") else op
+        return cls(tuple(Part.read(record, dtype, length) for _ in range(size)), op, in_place)
 
     def run(self, comm: Communicator) -> bytes:
         send = self.parts[comm.rank].array()
@@ -161,16 +189,15 @@ class Allgatherv:
     in_place: bool
 
     @classmethod
-    def draw(cls, draw: random.Random, size: int) -> Allgatherv:
-        dtype = draw.choice(DTYPES)
-        parts = tuple(Part.draw(draw, dtype, draw_length(draw)) for _ in range(size))
-        order, displs, at = list(range(size)), [0] * size, 0
-        if draw.random() < 0.5:
-            draw.shuffle(order)
-        for rank in order:
-            displs[rank] = at + (draw.randint(0, 3) if draw.random() < 0.5 else 0)
+    def read(cls, record: Record, size: int) -> Allgatherv:
+        dtype, in_place = DTYPES[record.below(len(DTYPES))], record.chance(0.3)
+        parts = tuple(Part.read(record, dtype, read_length(record)) for _ in range(size))
+        order = record.below(2 * math.factorial(size)) - math.factorial(size)
+        displs, at = [0] * size, 0
+        for rank in tuple(itertools.permutations(range(size)))[max(order, 0)]:
+            displs[rank] = at + max(record.below(8) - 4, 0)
             at = displs[rank] + parts[rank].length
-        return cls(parts, tuple(displs), at + draw.randint(0, 2), draw.random() < 0.3)
+        return cls(parts, tuple(displs), at + record.below(3), in_place)
 
     def place(self, rank: int) -> slice:
         return slice(self.displs[rank], self.displs[rank] + self.parts[rank].length)
@@ -197,9 +224,9 @@ class Broadcast:
     root: int
 
     @classmethod
-    def draw(cls, draw: random.Random, size: int) -> Broadcast:
-        dtype, length = draw.choice(DTYPES), draw_length(draw)
-        return cls(tuple(Part.draw(draw, dtype, length) for _ in range(size)), draw.randrange(size))
+    def read(cls, record: Record, size: int) -> Broadcast:
+        dtype, length, root = DTYPES[record.below(len(DTYPES))], read_length(record), record.below(size)
+        return cls(tuple(Part.read(record, dtype, length) for _ in range(size)), root)
 
     def run(self, comm: Communicator) -> bytes:
         buf = self.parts[comm.rank].flat().copy()
@@ -218,8 +245,8 @@ class Barrier:
     delay_secs: float
 
     @classmethod
-    def draw(cls, draw: random.Random, size: int) -> Barrier:
-        return cls(draw.randrange(size), 0.002 if draw.random() < 0.1 else 0.0)
+    def read(cls, record: Record, size: int) -> Barrier:
+        return cls(record.below(size), 0.002 if record.chance(0.1) else 0.0)
 
     def run(self, comm: Communicator) -> bytes:
         if self.delay_secs and comm.rank == self.late:
@@ -247,8 +274,8 @@ class Disagreement:
     KINDS = ("dtype", "length", "operation", "order", "root", "reduction", "counts")
 
     @classmethod
-    def draw(cls, draw: random.Random, size: int) -> Disagreement:
-        return cls(draw.choice(cls.KINDS), draw.randrange(size))
+    def read(cls, record: Record, size: int) -> Disagreement:
+        return cls(cls.KINDS[record.below(len(cls.KINDS))], record.below(size))
 
     def run(self, comm: Communicator) -> bytes:
         group = comm.duplicate()  # type: ignore[attr-defined]
@@ -288,11 +315,16 @@ class Disagreement:
         return f"mismatch {(0, 1) if size == 2 else (self.odd,)}".encode()
 
 
-def program(seed: int, number: int, size: int) -> Iterator[Step]:
-    """The steps of one program."""
-    draw = random.Random(f"{seed}/{number}/{size}")
-    for _ in range(draw.randint(1, 6)):
-        kind = draw.choices((Allgatherv, Allreduce, Broadcast, Barrier), (4, 4, 2, 1))[0]
-        yield kind.draw(draw, size)
-    if size > 1 and draw.random() < 0.01:
-        yield Disagreement.draw(draw, size)
+def read(record: bytes, size: int) -> Step:
+    """The step that *record* means to a group of *size* ranks."""
+    numbers = Record(record)
+    kind = numbers.share()
+    if kind < 0.09:
+        return Barrier.read(numbers, size)
+    if kind < 0.27:
+        return Broadcast.read(numbers, size)
+    if kind < 0.63:
+        return Allreduce.read(numbers, size)
+    if kind < 0.997 or size == 1:
+        return Allgatherv.read(numbers, size)
+    return Disagreement.read(numbers, size)
