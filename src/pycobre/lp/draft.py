@@ -82,11 +82,13 @@ class Draft:
         return self.hydros[h].service.covers(self.stage)
 
     def mean_storage(self, h: int, k: int, factor: float) -> tuple[list[Term], list[Term]]:
-        """*factor* · mean storage of hydro *h*, over block *k* or the stage: by columns, and by states."""
-        after, before = (int(self.at["block_storage"][h, k]), factor / 2.0), self.storage_before(h, k)
-        if before == ABSENT:
-            return [after], [(h, factor / 2.0)]
-        return [after, (before, factor / 2.0)], []
+        """Columns and incoming states that *factor* · mean storage of hydro *h* is made of.
+
+        The mean over block *k*, or over the stage.
+        """
+        half = factor / 2.0
+        end, before = (int(self.at["block_storage"][h, k]), half), self.storage_before(h, k)
+        return ([end], [(h, half)]) if before == ABSENT else ([end, (before, half)], [])
 
     def storage_before(self, h: int, k: int) -> int:
         """Column of hydro *h*'s storage as block *k* begins; ABSENT where that is the incoming state's."""

@@ -75,9 +75,9 @@ def _add_production(draft: Draft, h: int, k: int, label: str) -> list[Term]:
         return []
     assert isinstance(production, ProductionPlanes)
     for plane in production.planes:
-        volume, incoming = draft.mean_storage(h, k, plane.mw_per_hm3)
+        storage, by_state = draft.mean_storage(h, k, plane.mw_per_hm3)
         flows = [(q, plane.mw_per_m3s), (s, plane.mw_per_spilled_m3s)]
-        lp.plane(g, plane.constant_mw, [*flows, *volume], incoming)
+        lp.plane(g, plane.constant_mw, [*flows, *storage], by_state)
     return [(g, 1.0)]
 
 
