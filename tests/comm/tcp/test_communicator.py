@@ -23,11 +23,11 @@ import numpy as np
 import pytest
 
 from pycobre.comm import ReduceOp
+from pycobre.comm.call import Call, Kind
 from pycobre.comm.conformance import PROMISES
 from pycobre.comm.conformance.reductions import folded
-from pycobre.comm.tcp.call import Call, Operation
 from pycobre.comm.tcp.communicator import TcpCommunicator
-from pycobre.comm.tcp.frame import Kind, header
+from pycobre.comm.tcp.frame import FrameKind, header
 from pycobre.comm.tcp.link import FrameKeys, Joined, Link, Peer
 from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidCommunicator
 
@@ -73,11 +73,11 @@ def alone():
         thing.close()
 
 
-BARRIER = b"\0\0\0\0" + Call(Operation.barrier).pack()
+BARRIER = bytes(8) + Call(Kind.BARRIER).packed
 
 
 def meeting(sequence: int, block: bytes = BARRIER) -> bytes:
-    return header(Kind.MEETING, len(block), sequence) + block
+    return header(FrameKind.MEETING, len(block), sequence) + block
 
 
 @pytest.mark.parametrize("sealed", [False, True])
@@ -133,10 +133,10 @@ def test_a_different_call_is_shown_alike_to_groups_of_any_size(size):
     ("sent", "words"),
     [
         (b"GET / HTTP/1.1\r\nHost: here\r\n\r\n", "not the beginning of a frame"),
-        (header(Kind.MEETING, 1 << 31, 1), "2147483648 bytes"),
-        (header(Kind.PIECE, 80, 1) + BARRIER, "kind 2"),
+        (header(FrameKind.MEETING, 1 << 31, 1), "2147483648 bytes"),
+        (header(FrameKind.PIECE, len(BARRIER), 1) + BARRIER, "kind 2"),
         (meeting(2), "operation 2"),
-        (meeting(1, b"\1\0\0\0" + BARRIER[4:] + b"x"), "length that its call does not have"),
+        (meeting(1, b"\1" + BARRIER[1:] + b"x"), "length that its call does not have"),
         (meeting(1, BARRIER + b"x"), "not as long as its blocks"),
         (meeting(1, BARRIER[:-1]), "within a block"),
     ],
@@ -148,7 +148,7 @@ def test_nonsense_ends_the_group_and_names_who_sent_it(alone, sent, words):
         comm.barrier()
     assert (caught.value.reason, caught.value.ranks) == ("aborted", (1,))
     control.settimeout(5)
-    assert control.recv(16)[3] == Kind.VERDICT  # the others hear of it
+    assert control.recv(16)[3] == FrameKind.VERDICT  # the others hear of it
     with pytest.raises(InvalidCommunicator, match="failed before"):
         comm.barrier()
 
@@ -163,7 +163,7 @@ def test_a_frame_that_was_changed_on_its_way_ends_the_group(alone):
 
 def test_nonsense_on_a_control_link_ends_the_group_too(alone):
     comm, control, _ = alone()
-    control.sendall(struct.pack("<2sBBIQ", b"Cb", 1, Kind.QUERY, 0, 1))  # only rank 0 asks
+    control.sendall(struct.pack("<2sBBIQ", b"Cb", 1, FrameKind.QUERY, 0, 1))  # only rank 0 asks
     with pytest.raises(CollectiveFailed, match="no message") as caught:
         comm.barrier()
     assert caught.value.ranks == (1,)

@@ -6,11 +6,13 @@ import random
 import struct
 import tracemalloc
 
-from pycobre.comm.tcp.call import Call, Operation, mismatch
+import numpy as np
+
+from pycobre.comm.call import Call, Kind
 from pycobre.comm.tcp.control import Ailment, ControlReader, Leave, Query, Status, Trouble, encode
-from pycobre.comm.tcp.frame import HEADER_BYTES, Kind, ProtocolError, body_length, header
+from pycobre.comm.tcp.frame import HEADER_BYTES, FrameKind, ProtocolError, body_length, header
 from pycobre.comm.tcp.meeting import split_blocks
-from pycobre.comm.tcp.verdict import departed, gone
+from pycobre.comm.tcp.verdict import departed, gone, mismatch
 
 CHANGED = 500_000
 MOST = 64
@@ -20,15 +22,15 @@ CONTROL = [
     encode(message)
     for message in (
         Leave(3, ended=True),
-        Trouble(4, Ailment.ENDED, Operation.allreduce, 2),
+        Trouble(4, Ailment.ENDED, Kind.ALLREDUCE, 2),
         Query(5),
         Status(5, 4),
         gone([1, 3]),
         departed([0], "barrier", 9),
     )
 ]
-_BLOCK = struct.pack("<I", 8) + Call(Operation.allreduce, 12, 0, 1).pack() + b"payload!"
-MEETINGS = [header(Kind.MEETING, count * len(_BLOCK), 7) + _BLOCK * count for count in (1, 2)]
+_BLOCK = struct.pack("<Q", 8) + Call(Kind.ALLREDUCE, np.dtype(float), (1,)).packed + b"payload!"
+MEETINGS = [header(FrameKind.MEETING, count * len(_BLOCK), 7) + _BLOCK * count for count in (1, 2)]
 
 
 def changed(frame: bytes, source: random.Random) -> bytes:
@@ -59,7 +61,7 @@ def take_control(data: bytes) -> None:
 def take_meeting(data: bytes) -> None:
     if len(data) < HEADER_BYTES:
         return  # not yet a header: the receiver waits
-    length = body_length(data[:HEADER_BYTES], Kind.MEETING, 7, 2 * (80 + MOST))
+    length = body_length(data[:HEADER_BYTES], FrameKind.MEETING, 7, 2 * (80 + MOST))
     body = data[HEADER_BYTES : HEADER_BYTES + length]
     for count in (1, 2):
         try:

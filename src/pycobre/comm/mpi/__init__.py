@@ -4,7 +4,6 @@
 module         holds
 =============  ====================================================================================
 library        mpi4py itself, and what to do where it can't be had
-call           what a rank calls, in one line of bytes; what to say when ranks differ
 waiting        the loop that completes a request: busy for a moment, then asleep for longer and longer
 meeting        every collective's first exchange: all calls and small payloads to all ranks
 exchange       large payloads, straight between the arrays

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from pycobre._native import shm as native
 from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast, check_region
 from pycobre.comm.base import Backend, Counts, ReduceOp
+from pycobre.comm.call import INLINE_BYTES, Call, Kind, call_of
 from pycobre.comm.mpi import ending, exchange
-from pycobre.comm.mpi.call import INLINE_BYTES, Call, Kind, call_of
 from pycobre.comm.mpi.group import Group
 from pycobre.comm.mpi.library import MPI, start, time_limit
 from pycobre.comm.mpi.notices import Finding

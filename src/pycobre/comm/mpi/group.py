@@ -9,7 +9,7 @@ import threading
 import time
 from typing import NoReturn
 
-from pycobre.comm.mpi.call import Call, Kind, mismatch_of, ranks_text
+from pycobre.comm.call import Call, Kind, mismatch_of, ranks_text
 from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.meeting import Meeting
 from pycobre.comm.mpi.notices import Finding, Notices
@@ -139,7 +139,7 @@ class Group:
             self.notices.find(self._trouble(error))
         else:
             # What a signal's handler raised is this rank's report; the others hear who was interrupted.
-            text = f"rank {self.rank} was interrupted in {kind.name.lower()} by {type(error).__name__}"
+            text = f"rank {self.rank} was interrupted in {kind.title} by {type(error).__name__}"
             self.notices.find(Finding(self.meeting.turn, "aborted", (self.rank,), text))
             self._told = True
             raise error
@@ -221,7 +221,7 @@ class Group:
         if self._told:
             return InvalidCommunicator(f"this communicator failed before ({found.reason}): {found.message}")
         self._told = True
-        return CollectiveFailed(kind.name.lower(), found.reason, found.ranks, found.message, found.code)
+        return CollectiveFailed(kind.title, found.reason, found.ranks, found.message, found.code)
 
 
 # Every group that MPI may still touch: an open one, one that another rank has not left, one that broke amid

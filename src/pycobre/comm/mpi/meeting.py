@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pycobre.comm.mpi.call import INLINE_BYTES, LINE_BYTES, PAYLOAD_AT, Call
+from pycobre.comm.call import INLINE_BYTES, LINE_BYTES, PAYLOAD_AT, Call
 from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.waiting import complete
 

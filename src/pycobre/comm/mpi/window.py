@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pycobre.comm.base import SharedRegion
+from pycobre.comm.call import INLINE_BYTES, Call
 from pycobre.comm.heap import read_only
-from pycobre.comm.mpi.call import INLINE_BYTES, Call
 from pycobre.comm.mpi.group import Group
 from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.place import node_of

@@ -16,7 +16,6 @@ notes          short messages while a group comes together
 circle         all ranks around rank 0: each says something, all hear everything
 join           how a group comes together: everyone with rank 0, then everyone with everyone
 verdict        why a group failed, in words
-call           what a rank calls, to be compared
 frame          what travels on a link; no input or output
 control        what ranks tell each other besides collectives; no input or output
 flow           frames on their way over data links, a step at a time

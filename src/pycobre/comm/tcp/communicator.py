@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast, check_region
 from pycobre.comm.base import Backend, Counts, ReduceOp
+from pycobre.comm.call import Call, Kind
 from pycobre.comm.heap import HeapRegion
 from pycobre.comm.local import LocalCommunicator
-from pycobre.comm.tcp.call import DTYPE_CODES, Call, Operation
 from pycobre.comm.tcp.config import TcpConfig
 from pycobre.comm.tcp.control import Ailment, Trouble
 from pycobre.comm.tcp.driver import Driver, Interrupted, Overdue
@@ -49,7 +49,7 @@ def _collective(
     method: Callable[Concatenate[TcpCommunicator, Arguments], Result],
 ) -> Callable[Concatenate[TcpCommunicator, Arguments], Result]:
     """The method, which then runs alone and ends with the group's failure if the group fails in it."""
-    operation = Operation[method.__name__]
+    kind = Kind[method.__name__.upper()]
 
     @functools.wraps(method)
     def guarded(self: TcpCommunicator, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -58,11 +58,11 @@ def _collective(
         try:
             self._contributed = False
             if self._refusal or self._watch.failing:
-                self._refuse(operation)
+                self._refuse(kind)
             return method(self, *args, **kwargs)
         except BaseException as error:
             if self._contributed:
-                self._fail(operation, error)
+                self._fail(kind, error)
             raise
         finally:
             self._use.release()
@@ -128,7 +128,7 @@ class TcpCommunicator(Backend):
         key = ("allgatherv", number, lengths)
         agenda = self._agendas.get(key)
         if agenda is None:
-            call = Call(Operation.allgatherv, DTYPE_CODES[number], counts=lengths)
+            call = Call(Kind.ALLGATHERV, source.dtype, lengths)
             agenda = self._plan(key, call, [length * item * small for length in lengths])
         places = self._meet(agenda, source.tobytes() if small else b"")
         flat = target.reshape(-1)
@@ -149,7 +149,7 @@ class TcpCommunicator(Backend):
         key = ("allreduce", dtype.num, reduction, length)
         agenda = self._agendas.get(key)
         if agenda is None:
-            call = Call(Operation.allreduce, DTYPE_CODES[dtype.num], reduction, length)
+            call = Call(Kind.ALLREDUCE, dtype, (length,), reduction)
             agenda = self._plan(key, call, [size * small] * self.size)
         places = self._meet(agenda, source.tobytes() if small else b"")
         if not length:
@@ -169,7 +169,7 @@ class TcpCommunicator(Backend):
         key = ("broadcast", number, origin, length)
         agenda = self._agendas.get(key)
         if agenda is None:
-            call = Call(Operation.broadcast, DTYPE_CODES[number], origin, length)
+            call = Call(Kind.BROADCAST, target.dtype, (length,), origin)
             payloads = [size * small * (rank == origin) for rank in range(self.size)]
             agenda = self._plan(key, call, payloads)
         mine = small and self.rank == origin
@@ -185,14 +185,13 @@ class TcpCommunicator(Backend):
     @_collective
     def barrier(self) -> None:
         """Return once every rank has called it."""
-        self._meet(self._bare(Operation.barrier), b"")
+        self._meet(self._bare(Kind.BARRIER), b"")
 
     @_collective
     def create_shared_region(self, count: int, dtype: npt.DTypeLike) -> HeapRegion:
         """A region in each rank's own memory, since ranks of other machines could not see it."""
         length, found = check_region(count, dtype)
-        operation = Operation.create_shared_region
-        call = Call(operation, DTYPE_CODES[found.num], length=length)
+        call = Call(Kind.CREATE_SHARED_REGION, found, (length,))
         self._agree(call, "")  # before any memory is taken
         region, trouble = None, ""
         try:
@@ -207,7 +206,7 @@ class TcpCommunicator(Backend):
     @_collective
     def split_local(self) -> LocalCommunicator:
         """A group of this rank alone: what it shares memory with is only itself."""
-        self._meet(self._bare(Operation.split_local), b"")
+        self._meet(self._bare(Kind.SPLIT_LOCAL), b"")
         return LocalCommunicator()
 
     @_collective
@@ -215,7 +214,7 @@ class TcpCommunicator(Backend):
         """A second communicator of the same ranks, over connections of its own."""
         if self._config is None:
             raise InitializationFailed("tcp", "a group that was made of links can't be duplicated")
-        call, trouble, offer = Call(Operation.duplicate), "", b""
+        call, trouble, offer = Call(Kind.DUPLICATE), "", b""
         listener: socket.socket | None = None
         made: TcpCommunicator | None = None
         try:
@@ -275,11 +274,9 @@ class TcpCommunicator(Backend):
         agenda = self._agendas[key] = self._meeting.plan(call, payload_bytes)
         return agenda
 
-    def _bare(self, operation: Operation) -> Agenda:
+    def _bare(self, kind: Kind) -> Agenda:
         """The agenda of a call without arguments."""
-        return self._agendas.get(operation.name) or self._plan(
-            operation.name, Call(operation), [0] * self.size
-        )
+        return self._agendas.get(kind) or self._plan(kind, Call(kind), [0] * self.size)
 
     def _meet(self, agenda: Agenda, payload: bytes) -> Places:
         """What all ranks brought to the next meeting."""
@@ -309,15 +306,15 @@ class TcpCommunicator(Backend):
         told = enumerate(answer.rstrip(b"\0").decode(errors="replace") for answer in answers)
         return "; ".join(f"rank {rank}: {text}" for rank, text in told if text)
 
-    def _refuse(self, operation: Operation) -> None:
+    def _refuse(self, kind: Kind) -> None:
         if not self._refusal:
             verdict = self._watch.verdict()
             self._refusal = f"this communicator failed before ({verdict.reason}): {verdict.message}"
             # Without what led to it here: the words tell what it was, the same on all ranks.
-            raise CollectiveFailed(operation.name, verdict.reason, verdict.ranks, verdict.message) from None
+            raise CollectiveFailed(kind.title, verdict.reason, verdict.ranks, verdict.message) from None
         raise InvalidCommunicator(self._refusal)
 
-    def _fail(self, operation: Operation, error: BaseException) -> None:
+    def _fail(self, kind: Kind, error: BaseException) -> None:
         """Raise what the group failed with; return if *error* is this rank's own and is to be raised."""
         match error:
             case Interrupted():
@@ -326,19 +323,19 @@ class TcpCommunicator(Backend):
                 self._watch.settle(error.verdict)
             case Overdue():
                 limit = self._timeout_secs or 0.0
-                self._watch.report(Trouble(self._sequence, Ailment.OVERDUE, operation, error.peer, limit))
+                self._watch.report(Trouble(self._sequence, Ailment.OVERDUE, kind, error.peer, limit))
             case PeerFailed(cause=ProtocolError()):
                 self._watch.settle(aborted(error.peer, f"sent what does not belong here: {error.cause}"))
             case PeerFailed():
-                self._watch.report(Trouble(self._sequence, Ailment.ENDED, operation, error.peer))
+                self._watch.report(Trouble(self._sequence, Ailment.ENDED, kind, error.peer))
             case AllocationFailed() | InitializationFailed():
                 return  # on all ranks alike, and the group goes on
             case _:
-                verdict = aborted(self.rank, f"was interrupted in {operation.name}: {type(error).__name__}")
+                verdict = aborted(self.rank, f"was interrupted in {kind.title}: {type(error).__name__}")
                 self._watch.settle(verdict)
                 self._refusal = f"this communicator failed before ({verdict.reason}): {verdict.message}"
                 return
-        self._refuse(operation)
+        self._refuse(kind)
 
     def _disown(self) -> None:
         self._refusal = _FORKED

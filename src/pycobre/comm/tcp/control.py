@@ -6,7 +6,15 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
-from pycobre.comm.tcp.frame import HEADER_BYTES, SEAL_BYTES, Kind, ProtocolError, Seal, header, read_header
+from pycobre.comm.tcp.frame import (
+    HEADER_BYTES,
+    SEAL_BYTES,
+    FrameKind,
+    ProtocolError,
+    Seal,
+    header,
+    read_header,
+)
 from pycobre.comm.tcp.verdict import REASONS, Verdict
 
 CONTROL_BYTES = 4096
@@ -65,7 +73,7 @@ Control = Leave | Trouble | Query | Status | Verdict
 
 def encode(message: Control) -> bytes:
     """The frame of a control message, without a seal."""
-    sequence, kind, body = 0, Kind.VERDICT, b""
+    sequence, kind, body = 0, FrameKind.VERDICT, b""
     if isinstance(message, Verdict):
         sequence = message.sequence
         text = message.message.encode(errors="replace")[:_MESSAGE_BYTES]
@@ -75,14 +83,14 @@ def encode(message: Control) -> bytes:
         sequence = message.sequence
         match message:
             case Leave():
-                kind, body = Kind.LEAVE, bytes([message.ended])
+                kind, body = FrameKind.LEAVE, bytes([message.ended])
             case Trouble():
-                kind = Kind.TROUBLE
+                kind = FrameKind.TROUBLE
                 body = _TROUBLE.pack(message.ailment, message.operation, message.peer, message.limit_secs)
             case Query():
-                kind = Kind.QUERY
+                kind = FrameKind.QUERY
             case Status():
-                kind, body = Kind.STATUS, _U64.pack(message.entered)
+                kind, body = FrameKind.STATUS, _U64.pack(message.entered)
     return header(kind, len(body), sequence) + body
 
 
@@ -96,22 +104,22 @@ def decode(kind: int, sequence: int, body: bytes, size: int) -> Control:
     """
     try:
         match kind:
-            case Kind.LEAVE:
+            case FrameKind.LEAVE:
                 if body not in (b"\0", b"\1"):
                     raise ProtocolError("a rank leaves in no known way")
                 return Leave(sequence, body == b"\1")
-            case Kind.TROUBLE:
+            case FrameKind.TROUBLE:
                 ailment, operation, peer, limit = _TROUBLE.unpack(body)
                 if not 0 <= peer < size or not 0 <= limit < 1e9:
                     raise ProtocolError("a report about no rank of this group")
                 return Trouble(sequence, Ailment(ailment), operation, peer, limit)
-            case Kind.QUERY:
+            case FrameKind.QUERY:
                 if body:
                     raise ProtocolError("a query with a body")
                 return Query(sequence)
-            case Kind.STATUS:
+            case FrameKind.STATUS:
                 return Status(sequence, *_U64.unpack(body))
-            case Kind.VERDICT:
+            case FrameKind.VERDICT:
                 return _verdict(body, size, sequence)
     except (struct.error, ValueError, IndexError) as error:
         raise ProtocolError(f"a control message that can't be read: {error}") from None

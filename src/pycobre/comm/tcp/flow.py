@@ -9,7 +9,7 @@ from pycobre.comm.tcp.frame import (
     HEADER_BYTES,
     PIECE_BYTES,
     SEAL_BYTES,
-    Kind,
+    FrameKind,
     ProtocolError,
     Seal,
     body_length,
@@ -119,7 +119,7 @@ def pieces(channel: Channel, sequence: int, data: memoryview) -> Iterator[list[m
     """The frames of a large payload."""
     for at in range(0, data.nbytes, PIECE_BYTES):
         piece = data[at : at + PIECE_BYTES]
-        parts = [memoryview(header(Kind.PIECE, piece.nbytes, sequence)), piece]
+        parts = [memoryview(header(FrameKind.PIECE, piece.nbytes, sequence)), piece]
         if channel.sends:
             parts.append(memoryview(channel.sends.mark(parts)))
         yield parts
@@ -163,7 +163,7 @@ class Incoming:
         # Header, piece, and its seal where there is one; then the next piece.
         if self._stage == 0:
             expected = min(PIECE_BYTES, self._left.nbytes)
-            if body_length(self._head, Kind.PIECE, self._sequence, expected) != expected:
+            if body_length(self._head, FrameKind.PIECE, self._sequence, expected) != expected:
                 raise ProtocolError("a piece of a payload is shorter than it should be")
             self._room = self._piece = self._left[:expected]
             self._left = self._left[expected:]
@@ -229,7 +229,7 @@ class FrameIn:
             # A rank that calls something else sends another length. What was then read beyond the frame is
             # of no use to anyone: the group fails.
             head = self._view[:HEADER_BYTES]
-            self.end = HEADER_BYTES + body_length(head, Kind.MEETING, self._sequence, self._most)
+            self.end = HEADER_BYTES + body_length(head, FrameKind.MEETING, self._sequence, self._most)
             self._goal = self.end + self.channel.seal_bytes
         if self._filled >= self._goal:
             if self.channel.receives:

@@ -28,7 +28,7 @@ class ProtocolError(Exception):
     """What came is not what could come here."""
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """Kinds of frames."""
 
     MEETING = 1
@@ -62,7 +62,7 @@ def body_length(head: bytes | bytearray | memoryview, kind: int, sequence: int, 
 
 
 def read_header(head: bytes | bytearray | memoryview, most: int) -> tuple[int, int, int]:
-    """Kind, length of the body and number of the operation.
+    """FrameKind, length of the body and number of the operation.
 
     Raises
     ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from pycobre.comm.tcp.call import Operation
+from pycobre.comm.call import Kind
 from pycobre.comm.tcp.control import Ailment, Status, Trouble
 from pycobre.comm.tcp.verdict import Verdict, cut_off, departed, overdue
 
@@ -14,7 +14,7 @@ PATIENCE_SECS = 0.3
 
 def operation_name(code: int) -> str:
     """What errors call the operation of a number."""
-    return Operation(code).name if code in frozenset(Operation) else "a collective"
+    return Kind(code).title if code in frozenset(Kind) else "a collective"
 
 
 class Judge:

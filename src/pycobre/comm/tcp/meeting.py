@@ -11,16 +11,16 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pycobre.comm.tcp.call import CALL_BYTES, Call, mismatch
+from pycobre.comm.call import CALL_BYTES, Call
 from pycobre.comm.tcp.driver import Driver
 from pycobre.comm.tcp.flow import Channel, FrameIn, PeerFailed, rest_of_frame
-from pycobre.comm.tcp.frame import HEADER_BYTES, Kind, ProtocolError, header
-from pycobre.comm.tcp.verdict import Verdict
+from pycobre.comm.tcp.frame import HEADER_BYTES, FrameKind, ProtocolError, header
+from pycobre.comm.tcp.verdict import Verdict, mismatch
 
-_LENGTH = struct.Struct("<I")
+_LENGTH = struct.Struct("<Q")
 _HEAD_BYTES = _LENGTH.size + CALL_BYTES
 _TOGETHER_BYTES = 64 << 10
-_MEETING = int(Kind.MEETING)  # looked up once: it is in every call
+_MEETING = int(FrameKind.MEETING)  # looked up once: it is in every call
 
 
 def small_bytes(size: int) -> int:
@@ -150,7 +150,7 @@ class Meeting:
 
     def plan(self, call: Call, payload_bytes: Sequence[int]) -> Agenda:
         """The agenda of *call*, to which the ranks bring (R,) *payload_bytes*."""
-        packed = call.pack()
+        packed = call.packed
         heads = [_LENGTH.pack(length) + packed for length in payload_bytes]
         block_bytes = tuple(_HEAD_BYTES + length for length in payload_bytes)
         places: Places = [(b"", 0)] * self._size
@@ -164,7 +164,7 @@ class Meeting:
                 at += block_bytes[origin]
             stages.append(_Stage(turn, told, at - HEADER_BYTES, tuple(expected)))
         own = heads[self._rank]
-        return Agenda(int(call.operation), packed, own, block_bytes, tuple(stages), places)
+        return Agenda(int(call.kind), packed, own, block_bytes, tuple(stages), places)
 
     def hold(self, sequence: int, agenda: Agenda, payload: bytes) -> Places:
         """Where each rank's payload is, after all have come.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from pycobre.comm.call import mismatch_of, ranks_text
 
 REASONS = ("lost", "stopped", "timeout", "mismatch", "aborted")
 """What :attr:`pycobre.errors.CollectiveFailed.reason` may be, as numbered on the wire."""
@@ -31,15 +33,9 @@ class Verdict:
     sequence: int = 0
 
 
-def named(ranks: Iterable[int]) -> str:
-    """``rank 1`` or ``ranks 1, 3``."""
-    found = sorted(ranks)
-    return ("rank " if len(found) == 1 else "ranks ") + ", ".join(map(str, found))
-
-
 def _blaming(reason: str, ranks: Iterable[int], message: str, sequence: int = 0) -> Verdict:
     found = tuple(sorted(ranks))
-    return Verdict(reason, found, f"{named(found)} {message}", sequence)
+    return Verdict(reason, found, f"{ranks_text(found)} {message}", sequence)
 
 
 def gone(ranks: Iterable[int], sequence: int = 0) -> Verdict:
@@ -67,3 +63,9 @@ def overdue(ranks: Iterable[int], suspended: bool, operation: str, limit_secs: f
 def aborted(rank: int, message: str) -> Verdict:
     """A rank gave up, or was made to: *message* goes on from its name."""
     return _blaming("aborted", [rank], message)
+
+
+def mismatch(calls: Sequence[bytes]) -> Verdict:
+    """The packed *calls* of all ranks differ."""
+    blamed, message = mismatch_of(calls)
+    return Verdict("mismatch", tuple(blamed), message)
