@@ -26,8 +26,10 @@ from pycobre.comm.call import Call, Kind
 from pycobre.comm.conformance import PROMISES
 from pycobre.comm.conformance.reductions import folded
 from pycobre.comm.tcp.communicator import TcpCommunicator
+from pycobre.comm.tcp.control import Ailment, ControlReader, Leave, Trouble, encode
 from pycobre.comm.tcp.frame import FrameKind, header
 from pycobre.comm.tcp.link import FrameKeys, Joined, Link, Peer
+from pycobre.comm.tcp.verdict import gone
 from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidCommunicator
 
 
@@ -189,6 +191,83 @@ def test_bytes_that_come_one_by_one_do_not_put_off_the_limit(alone):
         enough.set()
         thread.join()
     assert (caught.value.reason, caught.value.ranks) == ("timeout", (1,))
+
+
+@pytest.fixture
+def among():
+    """Rank 1 of three, whose watch runs, and the groups of ranks 0 and 2, which the test plays."""
+    group = linked(3)
+    comm = TcpCommunicator.of_links(group[1], 5.0)
+    yield comm, group[0], group[2]
+    comm.close()
+    for joined in (group[0], group[2]):
+        for link in (*joined.control.values(), *joined.data.values()):
+            link.close()
+
+
+@pytest.mark.parametrize("delay_secs", [0.0, 0.1])
+@pytest.mark.parametrize("ends", [(), (0,), (0, 2)])
+def test_a_verdict_that_arrives_counts_whatever_the_data_links_show(among, delay_secs, ends):
+    comm, rank_0, rank_2 = among
+    verdict = gone([0, 2])
+
+    def tell() -> None:
+        time.sleep(delay_secs)
+        rank_0.control[1].socket.sendall(encode(verdict))
+        if 0 in ends:
+            rank_0.control[1].close()
+
+    if 0 in ends:
+        rank_0.data[1].close()
+    if 2 in ends or not ends:
+        rank_2.data[1].close()
+    thread = threading.Thread(target=tell)
+    thread.start()
+    with pytest.raises(CollectiveFailed) as caught:
+        comm.barrier()
+    thread.join()
+    assert (caught.value.reason, caught.value.ranks, caught.value.message) == (
+        verdict.reason,
+        verdict.ranks,
+        verdict.message,
+    )
+
+
+def test_a_rank_decides_alone_once_rank_0_has_left(among):
+    comm, rank_0, rank_2 = among
+    rank_0.data[1].socket.sendall(meeting(1, BARRIER * 2))
+    rank_0.control[1].socket.sendall(encode(Leave(1, ended=False)))
+    rank_2.data[1].close()
+    began = time.monotonic()
+    with pytest.raises(CollectiveFailed) as caught:
+        comm.barrier()
+    assert (caught.value.reason, caught.value.ranks) == ("lost", (2,))
+    assert time.monotonic() - began < 0.5  # it did not wait for an answer
+
+
+@pytest.mark.parametrize("reported", [False, True])
+def test_rank_0_does_not_end_before_it_has_told_its_verdict(reported):
+    group = linked(3)
+    comm = TcpCommunicator.of_links(group[0], 5.0)
+    if reported:
+        group[1].control[0].socket.sendall(encode(Trouble(1, Ailment.ENDED, Kind.BARRIER, 2)))
+        group[2].control[0].close()
+        group[2].data[0].close()
+        with pytest.raises(CollectiveFailed):
+            comm.barrier()
+    else:
+        comm.abort("enough")
+    comm.close()
+    heard, reader = [], ControlReader(3)
+    connection = group[1].control[0].socket
+    connection.settimeout(5)
+    while count := connection.recv_into(reader.room):
+        heard += reader.filled(count)
+    assert [type(message).__name__ for message in heard] == ["Verdict", "Leave"]
+    assert heard[0].ranks == ((2,) if reported else (0,))
+    for joined in group[1:]:
+        for link in (*joined.control.values(), *joined.data.values()):
+            link.close()
 
 
 def test_a_group_leaves_no_descriptor_and_no_thread(alone):

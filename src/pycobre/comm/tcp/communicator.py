@@ -9,9 +9,9 @@ import struct
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +21,18 @@ from pycobre.comm.base import Backend, Counts, ReduceOp
 from pycobre.comm.call import Call, Kind
 from pycobre.comm.heap import HeapRegion
 from pycobre.comm.local import LocalCommunicator
+from pycobre.comm.remembered import Remembered
+from pycobre.comm.tcp import small
 from pycobre.comm.tcp.config import TcpConfig
 from pycobre.comm.tcp.control import Ailment, Trouble
 from pycobre.comm.tcp.driver import Driver, Interrupted, Overdue
-from pycobre.comm.tcp.exchange import Exchange, fold
+from pycobre.comm.tcp.exchange import Exchange
 from pycobre.comm.tcp.flow import Channel, PeerFailed
 from pycobre.comm.tcp.frame import ProtocolError
 from pycobre.comm.tcp.join import join
 from pycobre.comm.tcp.judge import operation_name
 from pycobre.comm.tcp.link import Joined
-from pycobre.comm.tcp.meeting import Agenda, CallsDiffer, Meeting, Places, small_bytes
+from pycobre.comm.tcp.meeting import Agenda, CallsDiffer, Meeting, small_bytes
 from pycobre.comm.tcp.sockets import listen_at
 from pycobre.comm.tcp.verdict import aborted, departed
 from pycobre.comm.tcp.watch import Watch
@@ -42,32 +44,35 @@ Result = TypeVar("Result")
 
 _ANSWER_BYTES = 200  # of what troubles a rank, or what rank 0 offers
 _OFFER = struct.Struct("<H16s")  # where the ranks of a duplicate meet, and its job
-_AGENDAS = 256  # calls that are remembered
+_AGENDAS = 64  # calls whose agendas are kept, each with room for what this rank brings
 
 
-def _collective(
-    method: Callable[Concatenate[TcpCommunicator, Arguments], Result],
-) -> Callable[Concatenate[TcpCommunicator, Arguments], Result]:
-    """The method, which then runs alone and ends with the group's failure if the group fails in it."""
-    kind = Kind[method.__name__.upper()]
+Method: TypeAlias = Callable[Concatenate["TcpCommunicator", Arguments], Result]
 
-    @functools.wraps(method)
-    def guarded(self: TcpCommunicator, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if not self._use.acquire(False):
-            raise InvalidCommunicator("another thread (or a signal's handler) is using this communicator")
-        try:
-            self._contributed = False
-            if self._refusal or self._watch.failing:
-                self._refuse(kind)
-            return method(self, *args, **kwargs)
-        except BaseException as error:
-            if self._contributed:
-                self._fail(kind, error)
-            raise
-        finally:
-            self._use.release()
 
-    return guarded
+def _collective(kind: Kind) -> Callable[[Method[Arguments, Result]], Method[Arguments, Result]]:
+    """Have a method run alone, and end with the group's failure if the group fails in it."""
+
+    def guard(method: Method[Arguments, Result]) -> Method[Arguments, Result]:
+        @functools.wraps(method)
+        def guarded(self: TcpCommunicator, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            if not self._use.acquire(False):
+                raise InvalidCommunicator("another thread (or a signal's handler) is using this communicator")
+            try:
+                self._contributed = False
+                if self._refusal or self._watch.failing:
+                    self._refuse(kind)
+                return method(self, *args, **kwargs)
+            except BaseException as error:
+                if self._contributed:
+                    self._fail(kind, error)
+                raise
+            finally:
+                self._use.release()
+
+        return guarded
+
+    return guard
 
 
 class TcpCommunicator(Backend):
@@ -110,84 +115,93 @@ class TcpCommunicator(Backend):
         self._use = threading.Lock()
         self._small = small_bytes(self.size)
         self._agendas: dict[object, Agenda] = {}
+        self._gathered: Remembered | None = None
+        self._reduced: Remembered | None = None
+        self._spread: Remembered | None = None
         self._watch = Watch(joined)
         self._channels = {peer: Channel(link) for peer, link in joined.data.items()}
         self._driver = Driver(self._watch.wake, self._watch.concerned)
         self._meeting = Meeting(self.rank, self.size, self._channels, self._driver)
+        self._barrier = self._agenda(Kind.BARRIER)
         self._exchange = Exchange(self.rank, self.size, self._channels, self._driver)
         # Others learn of a rank that ends without close(), or forgets its communicator.
         self._end = weakref.finalize(self, _let_go, os.getpid(), self._watch, self._channels)
         _open_groups.add(self)
 
-    @_collective
+    @_collective(Kind.ALLGATHERV)
     def allgatherv(self, send: Array, recv: Array, counts: Counts, displs: Counts) -> None:
         """Every rank's *send* in every rank's *recv*; what lies between the parts stays as it is."""
+        last = self._gathered
+        if (
+            last is not None
+            and type(counts) is type(displs) is list
+            and last.fits(send, recv, counts, displs)
+        ):
+            return last.repeat()
         source, target, lengths, starts = check_allgatherv(send, recv, counts, displs, self.rank, self.size)
-        number, item = source.dtype.num, source.itemsize
-        small = max(lengths) * item <= self._small
-        key = ("allgatherv", number, lengths)
-        agenda = self._agendas.get(key)
-        if agenda is None:
-            call = Call(Kind.ALLGATHERV, source.dtype, lengths)
-            agenda = self._plan(key, call, [length * item * small for length in lengths])
-        places = self._meet(agenda, source.tobytes() if small else b"")
-        flat = target.reshape(-1)
-        if small:
-            for (buffer, at), length, start in zip(places, lengths, starts, strict=True):
-                if length:
-                    flat[start : start + length] = np.frombuffer(buffer, source.dtype, length, at)
-            return
-        parts = [flat[start : start + length] for start, length in zip(starts, lengths, strict=True)]
-        self._exchange.gather(self._sequence, source.reshape(-1), parts)
+        flat, source = target.reshape(-1), source.reshape(-1)
+        places = [flat[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+        most = max(lengths) * source.itemsize
+        agenda = self._agenda(Kind.ALLGATHERV, source.dtype, lengths)
+        if most > self._small:
+            self._meet(agenda)
+            return self._exchange.gather(self._sequence, source, places)
+        gather = small.gathering(self._meet, agenda, self.rank, source, places)
+        if type(counts) is type(displs) is list and Remembered.lasts(send, recv):
+            self._gathered = Remembered(gather, send, recv, counts.copy(), displs.copy())
+        gather()
 
-    @_collective
+    @_collective(Kind.ALLREDUCE)
     def allreduce(self, send: Array, recv: Array, op: ReduceOp) -> None:
         """The fold of all ranks' *send* in every rank's *recv*, element by element in rank order."""
+        last = self._reduced
+        if last is not None and last.fits(send, recv, op):
+            return last.repeat()
         source, target, reduction = check_allreduce(send, recv, op)
-        length, size, dtype = source.size, source.nbytes, source.dtype
-        small = size <= self._small
-        key = ("allreduce", dtype.num, reduction, length)
-        agenda = self._agendas.get(key)
-        if agenda is None:
-            call = Call(Kind.ALLREDUCE, dtype, (length,), reduction)
-            agenda = self._plan(key, call, [size * small] * self.size)
-        places = self._meet(agenda, source.tobytes() if small else b"")
-        if not length:
-            return
-        if small:
-            parts = [np.frombuffer(buffer, dtype, length, at) for buffer, at in places]
-            fold(reduction, parts, target)
-        else:
+        if source.size and source.nbytes <= self._small:
+            reduce = self._small_reduction(source, target, reduction)
+            if Remembered.lasts(send, recv):
+                self._reduced = Remembered(reduce, send, recv, reduction)
+            return reduce()
+        self._meet(self._agenda(Kind.ALLREDUCE, source.dtype, (source.size,), reduction))
+        if source.size:
             self._exchange.reduce(self._sequence, source.reshape(-1), target.reshape(-1), reduction)
 
-    @_collective
+    def prepare_allreduce(self, send: Array, recv: Array, op: ReduceOp) -> Callable[[], None]:
+        """A function that is ``allreduce(send, recv, op)`` on these very arrays."""
+        source, target, reduction = check_allreduce(send, recv, op)
+        if not source.size or source.nbytes > self._small or not np.shares_memory(source, send):
+            return super().prepare_allreduce(send, recv, op)
+        return functools.partial(self._reduce, self._small_reduction(source, target, reduction))
+
+    @_collective(Kind.ALLREDUCE)
+    def _reduce(self, reduce: Callable[[], None]) -> None:
+        reduce()
+
+    @_collective(Kind.BROADCAST)
     def broadcast(self, buf: Array, root: int) -> None:
         """The root's *buf* in every rank's *buf*."""
+        last = self._spread
+        if last is not None and last.fits(buf, buf, root):
+            return last.repeat()
         target, origin = check_broadcast(buf, root, self.size)
-        length, size, number = target.size, target.nbytes, target.dtype.num
-        small = size <= self._small
-        key = ("broadcast", number, origin, length)
-        agenda = self._agendas.get(key)
-        if agenda is None:
-            call = Call(Kind.BROADCAST, target.dtype, (length,), origin)
-            payloads = [size * small * (rank == origin) for rank in range(self.size)]
-            agenda = self._plan(key, call, payloads)
-        mine = small and self.rank == origin
-        places = self._meet(agenda, target.tobytes() if mine else b"")
-        if not length or self.size == 1:
+        agenda = self._agenda(Kind.BROADCAST, target.dtype, (target.size,), origin)
+        if target.nbytes > self._small:
+            self._meet(agenda)
+            if self.size > 1:
+                self._exchange.spread(self._sequence, target.reshape(-1), origin)
             return
-        if not small:
-            self._exchange.spread(self._sequence, target.reshape(-1), origin)
-        elif not mine:
-            buffer, at = places[origin]
-            target.reshape(-1)[:] = np.frombuffer(buffer, target.dtype, length, at)
+        spread = small.spreading(self._meet, agenda, self.rank, origin, target)
+        if Remembered.lasts(buf):
+            self._spread = Remembered(spread, buf, buf, origin)
+        spread()
 
-    @_collective
+    @_collective(Kind.BARRIER)
     def barrier(self) -> None:
         """Return once every rank has called it."""
-        self._meet(self._bare(Kind.BARRIER), b"")
+        self._meet(self._barrier)
 
-    @_collective
+    @_collective(Kind.CREATE_SHARED_REGION)
     def create_shared_region(self, count: int, dtype: npt.DTypeLike) -> HeapRegion:
         """A region in each rank's own memory, since ranks of other machines could not see it."""
         length, found = check_region(count, dtype)
@@ -203,13 +217,13 @@ class TcpCommunicator(Backend):
             raise AllocationFailed(length * found.itemsize, failed)
         return region
 
-    @_collective
+    @_collective(Kind.SPLIT_LOCAL)
     def split_local(self) -> LocalCommunicator:
         """A group of this rank alone: what it shares memory with is only itself."""
-        self._meet(self._bare(Kind.SPLIT_LOCAL), b"")
+        self._meet(self._agenda(Kind.SPLIT_LOCAL))
         return LocalCommunicator()
 
-    @_collective
+    @_collective(Kind.DUPLICATE)
     def duplicate(self) -> TcpCommunicator:
         """A second communicator of the same ranks, over connections of its own."""
         if self._config is None:
@@ -268,18 +282,40 @@ class TcpCommunicator(Backend):
         finally:
             self._use.release()
 
-    def _plan(self, key: object, call: Call, payload_bytes: Sequence[int]) -> Agenda:
-        if len(self._agendas) >= _AGENDAS:
-            self._agendas.clear()
-        agenda = self._agendas[key] = self._meeting.plan(call, payload_bytes)
+    def _agenda(
+        self,
+        kind: Kind,
+        dtype: np.dtype[Any] | None = None,
+        lengths: tuple[int, ...] = (),
+        argument: int = 0,
+    ) -> Agenda:
+        """The agenda of a call; a loop makes the same few over and over."""
+        key = (kind, dtype, lengths, argument)
+        agenda = self._agendas.get(key)
+        if agenda is None:
+            if len(self._agendas) >= _AGENDAS:
+                self._agendas.clear()
+            call = Call(kind, dtype, lengths, argument)
+            item = 0 if dtype is None else dtype.itemsize
+            if kind is Kind.ALLGATHERV:
+                payload_bytes = [length * item for length in lengths]
+            else:
+                bringing = kind is Kind.ALLREDUCE
+                payload_bytes = [
+                    sum(lengths) * item * (bringing or (kind is Kind.BROADCAST and rank == argument))
+                    for rank in range(self.size)
+                ]
+            if max(payload_bytes) > self._small:
+                payload_bytes = [0] * self.size
+            agenda = self._agendas[key] = self._meeting.plan(call, payload_bytes)
         return agenda
 
-    def _bare(self, kind: Kind) -> Agenda:
-        """The agenda of a call without arguments."""
-        return self._agendas.get(kind) or self._plan(kind, Call(kind), [0] * self.size)
+    def _small_reduction(self, source: Array, target: Array, op: ReduceOp) -> Callable[[], None]:
+        agenda = self._agenda(Kind.ALLREDUCE, source.dtype, (source.size,), op)
+        return small.reduction(self._meet, agenda, self.rank, source, target, op)
 
-    def _meet(self, agenda: Agenda, payload: bytes) -> Places:
-        """What all ranks brought to the next meeting."""
+    def _meet(self, agenda: Agenda) -> None:
+        """Hold the next meeting: all ranks bring what its payloads have room for."""
         self._contributed = True
         self._sequence = sequence = self._sequence + 1
         watch = self._watch
@@ -290,15 +326,15 @@ class TcpCommunicator(Backend):
             raise Interrupted
         if self._timeout_secs is not None:
             self._driver.deadline = time.monotonic() + self._timeout_secs
-        return self._meeting.hold(sequence, agenda, payload)
+        self._meeting.hold(sequence, agenda)
 
     def _exchanged(self, call: Call, payload: bytes) -> list[bytes]:
         """(R,) The few bytes that each rank brings along with *call*."""
         length = min(_ANSWER_BYTES, self._small)
-        places = self._meet(
-            self._meeting.plan(call, [length] * self.size), payload[:length].ljust(length, b"\0")
-        )
-        return [bytes(buffer[at : at + length]) for buffer, at in places]
+        agenda = self._meeting.plan(call, [length] * self.size)
+        agenda.payloads[self.rank][:] = payload[:length].ljust(length, b"\0")
+        self._meet(agenda)
+        return [bytes(found) for found in agenda.payloads]
 
     def _agree(self, call: Call, trouble: str) -> str:
         """What troubles any rank, the same on all; empty if nothing does."""

@@ -52,6 +52,25 @@ class Driver:
         self._yield_secs = _YIELD_SECS
         self.deadline: float | None = None
 
+    def catch(self, receive: Callable[[bytearray, int], int], room: bytearray, most: int) -> int:
+        """Bytes that *receive* puts in *room* at once or in a moment; 0 if none, or no more will come."""
+        try:
+            return receive(room, most)
+        except BlockingIOError:
+            now = time.monotonic()
+        give_up = now + self._yield_secs
+        while now < give_up:
+            _give_way()
+            try:
+                count = receive(room, most)
+            except BlockingIOError:
+                now = time.monotonic()
+                continue
+            self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
+            return count
+        self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
+        return 0
+
     def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
         """What to wait with until one of *transfers* can go on, or the group has failed."""
         poll = select.poll()
@@ -143,9 +162,14 @@ class Driver:
         raise Interrupted
 
 
-def step(transfer: Transfer) -> bool:
-    """Whether *transfer* moved just now."""
+def step(transfer: Transfer) -> None:
+    """Move *transfer* as far as it goes just now."""
+    attempt(transfer, transfer.step)
+
+
+def attempt(transfer: Transfer, act: Callable[[], object]) -> None:
+    """Do *act*, and blame the peer of *transfer* if that fails."""
     try:
-        return transfer.step()
+        act()
     except (LinkEnded, ProtocolError) as error:
         raise PeerFailed(transfer.channel.link.peer, error) from error

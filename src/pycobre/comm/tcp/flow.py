@@ -40,6 +40,8 @@ class Channel:
         The seal of each direction, ``None`` where frames are not sealed.
     seal_bytes
         What a seal adds to each frame.
+    bare
+        Whether frames pass the socket as they are.
     """
 
     def __init__(self, link: Link) -> None:
@@ -47,6 +49,7 @@ class Channel:
         self.sends = Seal(link.keys.sends) if link.keys else None
         self.receives = Seal(link.keys.receives) if link.keys else None
         self.seal_bytes = SEAL_BYTES if link.keys else 0
+        self.bare = link.bare and not link.keys
 
 
 class Outgoing:
@@ -93,23 +96,11 @@ class Outgoing:
             self.done = not self._parts
 
 
-def rest_of_frame(channel: Channel, parts: list[memoryview], length: int) -> Outgoing | None:
-    """What does not go out at once of a frame of *length* bytes, ``None`` if all of it does.
-
-    Raises
-    ------
-    PeerFailed
-        The link ended.
-    """
+def rest_of_frame(channel: Channel, frame: bytearray, sent: int) -> Outgoing:
+    """What is left of *frame*, of which *sent* bytes went out already."""
+    parts = [memoryview(frame)]
     if channel.sends:
         parts.append(memoryview(channel.sends.mark(parts)))
-        length += SEAL_BYTES
-    try:
-        sent = channel.link.send_some(parts)
-    except LinkEnded as error:
-        raise PeerFailed(channel.link.peer, error) from error
-    if sent == length:
-        return None
     rest = Outgoing(channel, iter([parts]))
     rest.went(sent)
     return rest
@@ -218,13 +209,17 @@ class FrameIn:
 
     def step(self) -> bool:
         """Whether something came just now."""
+        count = self.channel.link.receive_some(self._view[self._filled : self._goal])
+        if count:
+            self.came(count)
+        return count > 0
+
+    def came(self, count: int) -> None:
+        """Take note that *count* bytes came."""
         before = self._filled
-        count = self.channel.link.receive_some(self._view[before : self._goal])
-        if not count:
-            return False
         self._filled = before + count
         if self._filled < HEADER_BYTES:
-            return True
+            return
         if before < HEADER_BYTES and self._room[:HEADER_BYTES] != self._head:
             # A rank that calls something else sends another length. What was then read beyond the frame is
             # of no use to anyone: the group fails.
@@ -235,7 +230,6 @@ class FrameIn:
             if self.channel.receives:
                 self.channel.receives.check((self._view[: self.end],), self._view[self.end : self._goal])
             self.done = True
-        return True
 
 
 Transfer = Outgoing | Incoming | FrameIn

@@ -17,6 +17,8 @@ VERSION = 1
 HEADER = struct.Struct("<2sBBIQ")
 """Magic, version, kind, bytes of the body, number of the operation."""
 HEADER_BYTES = HEADER.size
+NUMBER_AT = 8
+"""Where the number is in a header."""
 SEAL_BYTES = 32
 PIECE_BYTES = 256 << 10
 """What one frame of a large payload holds."""

@@ -31,11 +31,15 @@ class Link:
 
     Attributes
     ----------
+    bare
+        Whether bytes pass the socket as they are.
     peer
         Rank of the other side.
     keys
         What frames are sealed with, or ``None``.
     """
+
+    bare = True
 
     def __init__(self, connection: socket.socket, peer: int, keys: FrameKeys | None = None) -> None:
         connection.setblocking(False)

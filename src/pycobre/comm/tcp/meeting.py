@@ -6,21 +6,21 @@ the rank 2^k after it: everybody knows everything after ceil(log2 R) rounds, wit
 
 from __future__ import annotations
 
-import select
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pycobre.comm.call import CALL_BYTES, Call
-from pycobre.comm.tcp.driver import Driver
+from pycobre.comm.tcp.driver import Driver, attempt, step
 from pycobre.comm.tcp.flow import Channel, FrameIn, PeerFailed, rest_of_frame
-from pycobre.comm.tcp.frame import HEADER_BYTES, FrameKind, ProtocolError, header
+from pycobre.comm.tcp.frame import HEADER_BYTES, NUMBER_AT, FrameKind, ProtocolError, header
 from pycobre.comm.tcp.verdict import Verdict, mismatch
 
 _LENGTH = struct.Struct("<Q")
 _HEAD_BYTES = _LENGTH.size + CALL_BYTES
 _TOGETHER_BYTES = 64 << 10
-_MEETING = int(FrameKind.MEETING)  # looked up once: it is in every call
+_MEETING = int(FrameKind.MEETING)
+_stamp = struct.Struct("<Q").pack_into
 
 
 def small_bytes(size: int) -> int:
@@ -36,37 +36,48 @@ class CallsDiffer(Exception):
         super().__init__(verdict.message)
 
 
-@dataclass(frozen=True, slots=True)
-class _Round:
-    """A message there and one back; *origins* are those whose blocks come, in their order."""
+class _Turn:
+    """A rank's part in a round: a message out and one in, with the blocks of *origins*."""
 
-    to: Channel
-    incoming: FrameIn
-    poll: select.poll
-    room: bytearray
-    origins: tuple[int, ...]
+    def __init__(
+        self, to: Channel, source: Channel, origins: tuple[int, ...], most: int, driver: Driver
+    ) -> None:
+        self.to = to
+        self.origins = origins
+        self.room = bytearray(HEADER_BYTES + len(origins) * (_HEAD_BYTES + most) + source.seal_bytes)
+        self.incoming = FrameIn(source, self.room)
+        self.poll = driver.poll_for([self.incoming])
+        # Where bytes pass as they are, most messages need no more than these two.
+        self.bare = to.bare and source.bare
+        self.send, self.receive = to.link.socket.send, source.link.socket.recv_into
 
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """What a round brings if all ranks call the same.
+    """What a turn sends and brings if all ranks call the same.
 
     Attributes
     ----------
-    told_bytes, expected_bytes
-        The lengths of the blocks that go out and come in.
+    turn
+        The turn.
+    frame
+        What goes out, complete but for the number of the meeting and *copies*.
+    copies
+        Places in *frame*, and what is to be copied to them first.
+    hoped
+        What the frame that comes in begins with, complete but for the number.
+    expected_bytes
+        The length of that frame.
     heads
-        Begin, end and content of the head of each block that comes in.
+        What its later blocks begin with, and where.
     """
 
-    round: _Round
-    told_bytes: int
+    turn: _Turn
+    frame: bytearray
+    copies: tuple[tuple[memoryview, memoryview], ...]
+    hoped: bytearray
     expected_bytes: int
-    heads: tuple[tuple[int, int, bytes], ...]
-
-
-Places = list[tuple[bytes | bytearray, int]]
-"""(R,) Where each rank's payload is: a buffer that is good until the next meeting, and its begin."""
+    heads: tuple[tuple[bytes, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +90,22 @@ class Agenda:
         Number of the operation.
     call
         The packed call.
-    head
-        What this rank's block begins with.
+    blocks
+        (R,) Where each rank's block is.
     block_bytes
         (R,) How long each rank's block is.
     stages
         A rank's part in each round.
-    places
-        Where the payloads of the others will be.
+    payloads
+        (R,) Where the payloads are: this rank's own before a meeting, all after it.
     """
 
     operation: int
     call: bytes
-    head: bytes
+    blocks: tuple[memoryview, ...]
     block_bytes: tuple[int, ...]
     stages: tuple[_Stage, ...]
-    places: Places
+    payloads: tuple[memoryview, ...]
 
 
 def split_blocks(body: bytes | bytearray | memoryview, count: int, most: int) -> list[tuple[bytes, int, int]]:
@@ -137,37 +148,47 @@ class Meeting:
         self._size = size
         self._driver = driver
         self._most = small_bytes(size)
-        self._rounds: list[_Round] = []
+        self._turns: list[_Turn] = []
         distance = 1
         while distance < size:
             count = min(distance, size - distance)
-            source = channels[(rank + distance) % size]
-            room = bytearray(HEADER_BYTES + count * (_HEAD_BYTES + self._most) + source.seal_bytes)
             origins = tuple((rank + distance + block) % size for block in range(count))
-            incoming, to = FrameIn(source, room), channels[(rank - distance) % size]
-            self._rounds.append(_Round(to, incoming, driver.poll_for([incoming]), room, origins))
+            to, source = channels[(rank - distance) % size], channels[(rank + distance) % size]
+            self._turns.append(_Turn(to, source, origins, self._most, driver))
             distance *= 2
 
     def plan(self, call: Call, payload_bytes: Sequence[int]) -> Agenda:
         """The agenda of *call*, to which the ranks bring (R,) *payload_bytes*."""
-        packed = call.packed
-        heads = [_LENGTH.pack(length) + packed for length in payload_bytes]
+        heads = [_LENGTH.pack(length) + call.packed for length in payload_bytes]
         block_bytes = tuple(_HEAD_BYTES + length for length in payload_bytes)
-        places: Places = [(b"", 0)] * self._size
-        stages = []
-        for turn in self._rounds:
-            told = sum(block_bytes[(self._rank + i) % self._size] for i in range(len(turn.origins)))
+        first = bytearray(HEADER_BYTES) + heads[self._rank] + bytes(payload_bytes[self._rank])
+        blocks = {self._rank: memoryview(first)[HEADER_BYTES:]}
+        stages: list[_Stage] = []
+        for turn in self._turns:
+            told = [(self._rank + i) % self._size for i in range(len(turn.origins))]
+            length = HEADER_BYTES + sum(block_bytes[origin] for origin in told)
+            frame, copies, at = first, [], HEADER_BYTES
+            if stages:
+                frame = bytearray(length)
+                for origin in told:
+                    end = at + block_bytes[origin]
+                    copies.append((memoryview(frame)[at:end], blocks[origin]))
+                    at = end
+            frame[:HEADER_BYTES] = header(_MEETING, length - HEADER_BYTES, 0)
             at, expected = HEADER_BYTES, []
             for origin in turn.origins:
-                expected.append((at, at + _HEAD_BYTES, heads[origin]))
-                places[origin] = (turn.room, at + _HEAD_BYTES)
-                at += block_bytes[origin]
-            stages.append(_Stage(turn, told, at - HEADER_BYTES, tuple(expected)))
-        own = heads[self._rank]
-        return Agenda(int(call.kind), packed, own, block_bytes, tuple(stages), places)
+                end = at + block_bytes[origin]
+                expected.append((heads[origin], at))
+                blocks[origin] = memoryview(turn.room)[at:end]
+                at = end
+            hoped = bytearray(header(_MEETING, at - HEADER_BYTES, 0) + expected[0][0])
+            stages.append(_Stage(turn, frame, tuple(copies), hoped, at, tuple(expected[1:])))
+        places = tuple(blocks[rank] for rank in range(self._size))
+        payloads = tuple(block[_HEAD_BYTES:] for block in places)
+        return Agenda(int(call.kind), call.packed, places, block_bytes, tuple(stages), payloads)
 
-    def hold(self, sequence: int, agenda: Agenda, payload: bytes) -> Places:
-        """Where each rank's payload is, after all have come.
+    def hold(self, sequence: int, agenda: Agenda) -> None:
+        """Return when the payloads of all ranks have come; this rank's is in its place already.
 
         Raises
         ------
@@ -176,42 +197,63 @@ class Meeting:
         PeerFailed, Overdue, Interrupted
             As :meth:`Driver.run` says.
         """
-        own = agenda.head + payload
-        known: list[memoryview] = []  # the blocks of the ranks after this one
         odd: dict[int, bytes] = {}
+        moved: dict[int, memoryview] = {}
         for stage in agenda.stages:
-            turn, length, expected = stage.round, stage.told_bytes, stage.expected_bytes
-            others = known[: len(turn.origins) - 1]
+            turn, frame, hoped, expected = stage.turn, stage.frame, stage.hoped, stage.expected_bytes
+            for place, block in stage.copies:
+                place[:] = block
             if odd:
-                length = len(own) + sum(map(len, others))
-            head = header(_MEETING, length, sequence)
-            hoped = head if expected == length else header(_MEETING, expected, sequence)
-            incoming, room = turn.incoming, turn.room
-            incoming.expect(hoped, expected, sequence)
-            rest = rest_of_frame(turn.to, [memoryview(head + own), *others], HEADER_BYTES + length)
-            if rest is None:
-                self._driver.receive(incoming, turn.poll)
-            else:
-                self._driver.run((rest, incoming))
-            same = incoming.end == HEADER_BYTES + expected
-            for begin, end, block_head in stage.heads:
-                same = same and room[begin:end] == block_head
-            if not same:
+                frame = self._odd_frame(turn, agenda, moved)
+            _stamp(frame, NUMBER_AT, sequence)
+            _stamp(hoped, NUMBER_AT, sequence)
+            sent = count = 0
+            fits = turn.bare
+            if fits:
+                try:
+                    sent = turn.send(frame)
+                    count = self._driver.catch(turn.receive, turn.room, expected)
+                    fits = sent == len(frame) and count == expected and turn.room.startswith(hoped)
+                except OSError:  # which comes again where it is looked at
+                    fits = False
+            end = expected
+            if not fits:
+                end = self._complete(stage, frame, sent, count, sequence)
+                fits = end == expected and turn.room.startswith(hoped)
+            for head, at in stage.heads:
+                fits = fits and turn.room.startswith(head, at)
+            if not fits:
                 # Somebody calls something else. The others must still hear of it: the rounds go on.
-                odd |= self._read_odd(turn, known, agenda)
-            elif len(agenda.stages) > 1:
-                view = memoryview(room)
-                for origin, (begin, _, _) in zip(turn.origins, stage.heads, strict=True):
-                    known.append(view[begin : begin + agenda.block_bytes[origin]])
+                self._read_odd(turn, end, agenda, odd, moved)
         if odd:
             raise CallsDiffer(mismatch([odd.get(rank, agenda.call) for rank in range(self._size)]))
-        places = agenda.places.copy()
-        places[self._rank] = (own, _HEAD_BYTES)
-        return places
 
-    def _read_odd(self, turn: _Round, known: list[memoryview], agenda: Agenda) -> dict[int, bytes]:
-        odd: dict[int, bytes] = {}
-        body = memoryview(turn.room)[HEADER_BYTES : turn.incoming.end]
+    def _complete(self, stage: _Stage, frame: bytearray, sent: int, count: int, sequence: int) -> int:
+        """Where the frame that came ends, once all is here and out; *count* and *sent* bytes are already."""
+        turn, incoming = stage.turn, stage.turn.incoming
+        incoming.expect(bytes(stage.hoped[:HEADER_BYTES]), stage.expected_bytes - HEADER_BYTES, sequence)
+        if count:
+            attempt(incoming, lambda: incoming.came(count))
+        rest = rest_of_frame(turn.to, frame, sent)
+        if not rest.done:
+            step(rest)
+        if rest.done:
+            self._driver.receive(incoming, turn.poll)
+        else:
+            self._driver.run((rest, incoming))
+        return incoming.end
+
+    def _odd_frame(self, turn: _Turn, agenda: Agenda, moved: Mapping[int, memoryview]) -> bytearray:
+        """The frame of *turn* after some blocks, at *moved* places, came in other lengths than hoped for."""
+        told = [(self._rank + i) % self._size for i in range(len(turn.origins))]
+        body = b"".join(moved.get(rank, agenda.blocks[rank]) for rank in told)
+        return bytearray(header(_MEETING, len(body), 0) + body)
+
+    def _read_odd(
+        self, turn: _Turn, end: int, agenda: Agenda, odd: dict[int, bytes], moved: dict[int, memoryview]
+    ) -> None:
+        """Note the calls that differ in *odd*, and where the blocks of this turn are in *moved*."""
+        body = memoryview(turn.room)[HEADER_BYTES:end]
         try:
             blocks = split_blocks(body, len(turn.origins), self._most)
             for origin, (call, begin, length) in zip(turn.origins, blocks, strict=True):
@@ -221,7 +263,6 @@ class Meeting:
                     raise ProtocolError(
                         f"the block of rank {origin} has a length that its call does not have"
                     )
-                known.append(body[begin - _HEAD_BYTES : begin + length])
+                moved[origin] = body[begin - _HEAD_BYTES : begin + length]
         except ProtocolError as error:
             raise PeerFailed(turn.incoming.channel.link.peer, error) from error
-        return odd

@@ -49,6 +49,8 @@ class TlsRefused(LinkEnded):
 class TlsLink(Link):
     """A connection inside TLS, whose greeting is still to be done."""
 
+    bare = False
+
     def __init__(
         self, connection: socket.socket, peer: int, context: ssl.SSLContext, *, is_server: bool
     ) -> None:

@@ -193,13 +193,18 @@ class Watch:
                 wire.link.close()
                 del self._wires[peer]
             self._conclude(gone(ended) if any(not wire.left for wire in ended.values()) else None)
-            if ended and self._rank and self._fallback:
-                self._adopt(self._fallback[0])  # rank 0 has left, and will not decide any more
+            if self._alone and self._fallback and not self._final:
+                self._adopt(self._fallback[0])
             if self._judge.deadline is not None and time.monotonic() >= self._judge.deadline:
                 self._conclude(self._judge.conclude())
             self._tell()
         for wire in self._wires.values():
             wire.link.close()
+
+    @property
+    def _alone(self) -> bool:
+        """Whether rank 0 has left, or is gone: what this rank finds is then the verdict."""
+        return self._rank > 0 and (0 not in self._wires or self._wires[0].left)
 
     def _wait(self) -> set[int]:
         poll = select.poll()
@@ -244,10 +249,10 @@ class Watch:
         elif self._rank == 0:
             if isinstance(message, Trouble):
                 self._investigate(0, message)
-        elif 0 in self._wires and not self._wires[0].left:
-            self._wires[0].post(message)
-        else:
+        elif self._alone:
             self._adopt(self._fallback[0])
+        else:
+            self._wires[0].post(message)
 
     def _hear(self, peer: int, message: Control) -> None:
         match message:
