@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <thread>
 
-StageProblem::StageProblem(StageData data, int threads, Options options, std::vector<Options> ladder)
-    : data_(std::move(data)), options_(std::move(options)), ladder_(std::move(ladder)) {
-    for (int i = 0; i < std::max(1, threads); ++i) workers_.push_back(new Worker(data_, cuts_, options_));
+void Counts::add(const Counts &other) {
+    solves += other.solves;
+    pivots += other.pivots;
+    recoveries.resize(std::max(recoveries.size(), other.recoveries.size()));
+    for (size_t step = 0; step < other.recoveries.size(); ++step) recoveries[step] += other.recoveries[step];
 }
 
-StageProblem::~StageProblem() {
-    for (Worker *worker : workers_) delete worker;
+StageProblem::StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Options> ladder)
+    : data_(std::move(data)), options_(std::move(options)), ladder_(std::move(ladder)), keep_(keep),
+      workers_(std::max(1, threads)) {
+    counts_.recoveries.resize(ladder_.size());
 }
 
 void StageProblem::add_cuts(int count, const double *intercepts, const double *slopes) {
@@ -18,16 +22,20 @@ void StageProblem::add_cuts(int count, const double *intercepts, const double *s
     std::vector<int> fresh;
     for (int k = 0; k < count; ++k) {
         const double *slope = slopes + static_cast<size_t>(k) * width;
-        fresh.push_back(cuts_.count());
+        fresh.push_back(extras());
         cuts_.intercept.push_back(intercepts[k] / data_.cost_scale);
         for (int i = 0; i < decided; ++i) cuts_.decided.push_back(slope[i] / data_.cost_scale);
         for (int i = decided; i < width; ++i) cuts_.carried.push_back(slope[i] / data_.cost_scale);
     }
-    for (Worker *worker : workers_) worker->add_rows(fresh);
+    rows_.insert(rows_.end(), fresh.begin(), fresh.end());
+    for (auto &worker : workers_)
+        if (worker) worker->add_rows(fresh);
 }
 
-void StageProblem::choose_rows(const std::vector<int> &cuts) {
-    for (Worker *worker : workers_) worker->choose_rows(cuts);
+void StageProblem::choose_rows(const std::vector<int> &extras) {
+    rows_ = extras;
+    for (auto &worker : workers_)
+        if (worker) worker->choose_rows(rows_);
 }
 
 // Runs job(worker, unit) for every unit; a unit's result does not depend on which worker takes it.
@@ -35,6 +43,11 @@ void StageProblem::choose_rows(const std::vector<int> &cuts) {
 template <class Job> Failure StageProblem::over_units(int units, Job job) {
     const int crew = std::min<int>(units, static_cast<int>(workers_.size()));
     std::vector<Failure> failures(std::max(crew, 1));
+    for (int member = 0; member < crew; ++member) {
+        if (workers_[member]) continue;
+        workers_[member] = std::make_unique<Worker>(data_, cuts_, options_);
+        workers_[member]->choose_rows(rows_);
+    }
     auto work = [&](int member) {
         for (int unit = member; unit < units; unit += crew) {
             failures[member] = job(*workers_[member], unit);
@@ -45,6 +58,10 @@ template <class Job> Failure StageProblem::over_units(int units, Job job) {
     for (int member = 1; member < crew; ++member) threads.emplace_back(work, member);
     if (crew > 0) work(0);
     for (std::thread &thread : threads) thread.join();
+    for (int member = 0; member < crew && !keep_; ++member) {
+        counts_.add(workers_[member]->counts);
+        workers_[member].reset();
+    }
     Failure first;
     for (const Failure &failure : failures)
         if (failure.unit >= 0 && (first.unit < 0 || failure.unit < first.unit)) first = failure;
@@ -113,21 +130,9 @@ Failure StageProblem::dispatch(int units, const double *states, const double *no
     });
 }
 
-std::vector<int64_t> StageProblem::recoveries() const {
-    std::vector<int64_t> total(ladder_.size(), 0);
-    for (const Worker *worker : workers_)
-        for (size_t step = 0; step < worker->recoveries.size(); ++step) total[step] += worker->recoveries[step];
-    return total;
-}
-
-int64_t StageProblem::solves() const {
-    int64_t total = 0;
-    for (const Worker *worker : workers_) total += worker->solves;
-    return total;
-}
-
-int64_t StageProblem::pivots() const {
-    int64_t total = 0;
-    for (const Worker *worker : workers_) total += worker->pivots;
+Counts StageProblem::counts() const {
+    Counts total = counts_;
+    for (const auto &worker : workers_)
+        if (worker) total.add(worker->counts);
     return total;
 }

@@ -20,6 +20,7 @@ using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T, int N>
 using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 using Sparse = std::tuple<In<int, 1>, In<int, 1>, In<double, 1>>;
+using PlaneArrays = std::tuple<In<int, 1>, In<int, 1>, In<int, 1>, In<double, 1>, In<double, 1>, Sparse>;
 using FailureTuple = std::tuple<int, int, int>;
 
 template <class T> std::vector<T> vector_of(const In<T, 1> &array) {
@@ -28,6 +29,11 @@ template <class T> std::vector<T> vector_of(const In<T, 1> &array) {
 
 Triplets triplets_of(const Sparse &sparse) {
     return {vector_of(std::get<0>(sparse)), vector_of(std::get<1>(sparse)), vector_of(std::get<2>(sparse))};
+}
+
+Planes planes_of(const PlaneArrays &arrays) {
+    return {vector_of(std::get<0>(arrays)), vector_of(std::get<1>(arrays)), vector_of(std::get<2>(arrays)),
+            vector_of(std::get<3>(arrays)), vector_of(std::get<4>(arrays)), triplets_of(std::get<5>(arrays))};
 }
 
 void require(bool holds, const char *what) {
@@ -45,24 +51,24 @@ void bind_stage(nb::module_ &m) {
             "__init__",
             [](StageProblem *self, In<double, 1> cost, In<double, 1> column_lower, In<double, 1> column_upper,
                In<double, 1> row_lower, In<double, 1> row_upper, In<int, 1> start, In<int, 1> index,
-               In<double, 1> value, Sparse row_state, Sparse row_noise, In<int, 1> state_columns,
-               In<double, 1> carried_constant, Sparse carried_state, Sparse carried_noise, int states_in,
-               int noises, int future_column, double cost_scale, int threads, Options options,
-               std::vector<Options> ladder) {
+               In<double, 1> value, Sparse row_state, Sparse row_noise, const PlaneArrays &planes,
+               In<int, 1> state_columns, In<double, 1> carried_constant, Sparse carried_state,
+               Sparse carried_noise, int states_in, int noises, int future_column, double cost_scale, int threads,
+               bool keep, Options options, std::vector<Options> ladder) {
                 StageData data{vector_of(cost), vector_of(column_lower), vector_of(column_upper),
                                vector_of(row_lower), vector_of(row_upper), vector_of(value), vector_of(start),
                                vector_of(index), triplets_of(row_state), triplets_of(row_noise),
-                               vector_of(state_columns), vector_of(carried_constant),
+                               planes_of(planes), vector_of(state_columns), vector_of(carried_constant),
                                triplets_of(carried_state), triplets_of(carried_noise), states_in, noises,
                                future_column, cost_scale};
-                new (self) StageProblem(std::move(data), threads, std::move(options), std::move(ladder));
+                new (self) StageProblem(std::move(data), threads, keep, std::move(options), std::move(ladder));
             },
             nb::arg("cost"), nb::arg("column_lower"), nb::arg("column_upper"), nb::arg("row_lower"),
             nb::arg("row_upper"), nb::arg("start"), nb::arg("index"), nb::arg("value"), nb::arg("row_state"),
-            nb::arg("row_noise"), nb::arg("state_columns"), nb::arg("carried_constant"),
+            nb::arg("row_noise"), nb::arg("planes"), nb::arg("state_columns"), nb::arg("carried_constant"),
             nb::arg("carried_state"), nb::arg("carried_noise"), nb::arg("states_in"), nb::arg("noises"),
-            nb::arg("future_column"), nb::arg("cost_scale"), nb::arg("threads"), nb::arg("options"),
-            nb::arg("ladder"))
+            nb::arg("future_column"), nb::arg("cost_scale"), nb::arg("threads"), nb::arg("keep"),
+            nb::arg("options"), nb::arg("ladder"))
         .def("add_cuts",
              [](StageProblem &self, In<double, 1> intercepts, In<double, 2> slopes) {
                  require(self.data().future_column >= 0, "cuts: a last stage takes none");
@@ -71,12 +77,12 @@ void bind_stage(nb::module_ &m) {
                  self.add_cuts(static_cast<int>(intercepts.size()), intercepts.data(), slopes.data());
              })
         .def("choose_rows",
-             [](StageProblem &self, In<int, 1> cuts) {
-                 for (size_t k = 0; k < cuts.size(); ++k) {
-                     require(cuts.data()[k] >= 0 && cuts.data()[k] < self.cuts(), "cuts");
-                     require(k == 0 || cuts.data()[k - 1] < cuts.data()[k], "cuts: not ascending");
+             [](StageProblem &self, In<int, 1> rows) {
+                 for (size_t k = 0; k < rows.size(); ++k) {
+                     require(rows.data()[k] >= 0 && rows.data()[k] < self.extras(), "rows");
+                     require(k == 0 || rows.data()[k - 1] < rows.data()[k], "rows: not ascending");
                  }
-                 self.choose_rows(vector_of(cuts));
+                 self.choose_rows(vector_of(rows));
              })
         .def("expectation",
              [](StageProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,
@@ -158,7 +164,8 @@ void bind_stage(nb::module_ &m) {
                 const std::string &path) {
                  require(static_cast<int>(state.size()) == self.data().states_in, "state");
                  require(static_cast<int>(noise.size()) == self.data().noises, "noise");
-                 require(static_cast<int>(row_names.size()) == self.data().rows(), "row_names");
+                 require(static_cast<int>(row_names.size()) == self.data().rows() + self.data().planes.count(),
+                         "row_names");
                  require(static_cast<int>(column_names.size()) == self.data().columns(), "column_names");
                  std::vector<int> rows, columns;
                  std::string trouble = self.explain(state.data(), noise.data(), row_names, column_names, path,
@@ -167,7 +174,7 @@ void bind_stage(nb::module_ &m) {
              })
         .def_prop_ro("basis_length", &StageProblem::basis_length)
         .def_prop_ro("cuts", &StageProblem::cuts)
-        .def_prop_ro("solves", &StageProblem::solves)
-        .def_prop_ro("pivots", &StageProblem::pivots)
-        .def_prop_ro("recoveries", &StageProblem::recoveries);
+        .def_prop_ro("solves", [](const StageProblem &self) { return self.counts().solves; })
+        .def_prop_ro("pivots", [](const StageProblem &self) { return self.counts().pivots; })
+        .def_prop_ro("recoveries", [](const StageProblem &self) { return self.counts().recoveries; });
 }

@@ -28,15 +28,15 @@ std::string StageProblem::explain(const double *state, const double *noise,
                                   const std::vector<std::string> &column_names, const std::string &path,
                                   std::vector<int> &conflict_rows, std::vector<int> &conflict_columns) {
     Worker worker(data_, cuts_, options_);
-    std::vector<int> all(cuts_.count());
+    std::vector<int> all(extras());
     std::iota(all.begin(), all.end(), 0);
     worker.choose_rows(all);
     worker.solve(state, noise, {});
-    const int rows = data_.rows() + cuts_.count();
+    const int named = data_.rows() + data_.planes.count(), rows = data_.rows() + extras();
     for (int j = 0; j < data_.columns(); ++j) Highs_passColName(worker.highs, j, column_names[j].c_str());
     for (int i = 0; i < rows; ++i) {
         const std::string name =
-            i < data_.rows() ? row_names[i] : "cut_" + std::to_string(i - data_.rows());
+            i < named ? row_names[i] : "cut_" + std::to_string(i - named);
         Highs_passRowName(worker.highs, i, name.c_str());
     }
     if (!path.empty() && Highs_writeModel(worker.highs, path.c_str()) == kHighsStatusError)

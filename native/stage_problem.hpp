@@ -1,16 +1,19 @@
 // One stage problem on HiGHS, solved for batches of (incoming state, noise) pairs.
 //
 //   min c·x + θ    row_lower + T·s + N·ω <= A x <= row_upper + T·s + N·ω
+//                  P x <= plane_upper + Q·s                                     many, few of them binding
 //                  θ - β_decided·x_state >= α + β_carried·(k0 + K·s + L·ω)      one row a cut
 //
-// The incoming state s and the noise ω move bounds only. Not every cut is a row: the caller chooses a working
-// set, and a cut outside it joins the LP when a solution violates it, for the rest of that unit of work.
+// The incoming state s and the noise ω move bounds only. Planes and cuts stand apart from the core rows and are
+// numbered together, planes first. Not every one is a row: the caller chooses a working set, and one outside it
+// joins the LP when a solution violates it, for the rest of that unit of work.
 //
 // A unit of work (one trial point with some openings in order, or one dispatch) begins with clearSolver and a
 // start basis that the caller gives, so its result is a function of the problem, the cuts, that basis and its
 // own right-hand sides: never of what the worker solved before.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,10 +24,19 @@ struct Triplets {
     std::vector<double> value;
 };
 
+// Rows that limit one column each from above, x[column] + ... <= upper + Q·s; those of a column together.
+struct Planes {
+    std::vector<int> column, start, index;  // P by rows; start has one more entry than there are planes
+    std::vector<double> value, upper;
+    Triplets state;  // Q
+    int count() const { return static_cast<int>(column.size()); }
+};
+
 struct StageData {
     std::vector<double> cost, column_lower, column_upper, row_lower, row_upper, value;
     std::vector<int> start, index;           // A by columns
     Triplets row_state, row_noise;           // T, N
+    Planes planes;
     std::vector<int> state_columns;          // the decided part of the outgoing state
     std::vector<double> carried_constant;    // k0
     Triplets carried_state, carried_noise;   // K, L
@@ -45,14 +57,21 @@ struct Failure {
     int unit = -1, opening = -1, status = 0;
 };
 
-// Status of a cut in a basis: a HiGHS status, or this where the cut is basic (not binding) in the basis itself
-// but was binding in another opening of the same unit.
+// Status of a plane or cut in a basis: a HiGHS status, or this where it is basic (not binding) in the basis
+// itself but was binding in another opening of the same unit.
 constexpr int8_t kUsedLater = 5;
 
 // Every cut that a stage has, scaled, whether it is a row at the moment or not.
 struct CutStore {
     std::vector<double> intercept, decided, carried;  // (C), (C, decided), (C, carried)
     int count() const { return static_cast<int>(intercept.size()); }
+};
+
+// What a worker has done.
+struct Counts {
+    int64_t solves = 0, pivots = 0;
+    std::vector<int64_t> recoveries;  // by step of the ladder
+    void add(const Counts &other);
 };
 
 // A HiGHS instance and the buffers of one thread.
@@ -63,51 +82,58 @@ class Worker {
     Worker(const Worker &) = delete;
     Worker &operator=(const Worker &) = delete;
 
-    void choose_rows(const std::vector<int> &cuts);  // the working set from now on, ascending
-    void add_rows(const std::vector<int> &cuts);     // more of it
+    void choose_rows(const std::vector<int> &extras);  // the working set from now on, ascending
+    void add_rows(const std::vector<int> &extras);     // more of it
     // Begins a unit: clearSolver, the working set, then the start basis (of length 0: slacks).
     void begin(const int8_t *basis, int length);
     // Solves for one right-hand side, climbing `ladder` if need be; false when nothing helped.
     bool solve(const double *state, const double *noise, const std::vector<Options> &ladder);
     void add_slope(double weight, double *slope) const;  // weight · d(objective)/d(state), unscaled
     void next_state(double *out) const;                  // after solve
-    void basis(int8_t *out) const;                       // columns, core rows, all cuts
-    void mark_used(int8_t *basis) const;                 // cuts that were binding since begin
+    void basis(int8_t *out) const;                       // columns, core rows, planes, cuts
+    void mark_used(int8_t *basis) const;                 // planes and cuts that were binding since begin
 
     std::vector<double> x, column_dual, row_value, row_dual;
     double objective = 0.0, dual_objective = 0.0;  // unscaled
     int status = 0;
-    std::vector<int64_t> recoveries;  // by step of the ladder
-    int64_t solves = 0, pivots = 0;
+    Counts counts;
     void *highs = nullptr;
 
   private:
-    void append_rows(const std::vector<int> &cuts);
-    void drop_rows(int from);  // cut rows from the given one on
+    void know_extras();  // of cuts that came since
+    void append_rows(const std::vector<int> &extras);
+    void drop_rows(int from);  // extra rows from the given one on
+    void resize_rows();
     void move_bounds(const double *state, const double *noise);
+    void raise_extras(const double *state, const double *noise);
     bool run_and_check();
     bool climb(const std::vector<Options> &ladder);
-    int most_violated() const;
+    void find_violated();
+    int extras() const { return data_.planes.count() + cuts_.count(); }
     int total_rows() const { return data_.rows() + static_cast<int>(rows_.size()); }
     const StageData &data_;
     const CutStore &cuts_;
     Options options_;
-    std::vector<int> rows_;     // the cut of each cut row: the working set, then what joined it in this unit
+    // Planes and cuts are the extras: plane p has the number p, cut k the number planes + k.
+    std::vector<int> rows_;     // the extra of each row behind the core: the working set, then what joined it
     int chosen_ = 0;            // rows of the working set
-    std::vector<char> is_row_, used_;  // by cut
-    std::vector<double> height_;       // of each cut at zero decided state, for the right-hand side at hand
+    std::vector<char> is_row_, used_;  // by extra
+    std::vector<double> height_;       // bound of each extra's row for the right-hand side at hand
+    std::vector<int> violated_;
     std::vector<int> moving_rows_, moving_set_;  // core rows that move at all; all that move now
     std::vector<double> moving_lower_, moving_upper_, shift_, lower_now_, upper_now_;
-    mutable std::vector<double> carried_, carried_weight_;
+    mutable std::vector<double> carried_, carried_weight_, multiplier_;
     mutable std::vector<int> column_status_, row_status_;
 };
 
 class StageProblem {
   public:
-    StageProblem(StageData data, int threads, Options options, std::vector<Options> ladder);
-    ~StageProblem();
+    // HiGHS instances are kept from batch to batch if `keep` says so; large ones hold megabytes each.
+    StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Options> ladder);
+    StageProblem(const StageProblem &) = delete;
+    StageProblem &operator=(const StageProblem &) = delete;
     void add_cuts(int count, const double *intercepts, const double *slopes);  // as rows, until choose_rows
-    void choose_rows(const std::vector<int> &cuts);
+    void choose_rows(const std::vector<int> &extras);
     // Of each of `units` states: the optimal values and slopes of its openings first .. last - 1, weighted by
     // their probabilities and summed in order.
     Failure expectation(int units, const double *states, const int *first, const int *last,
@@ -128,10 +154,9 @@ class StageProblem {
 
     const StageData &data() const { return data_; }
     int cuts() const { return cuts_.count(); }
-    int basis_length() const { return data_.columns() + data_.rows() + cuts_.count(); }
-    std::vector<int64_t> recoveries() const;
-    int64_t solves() const;
-    int64_t pivots() const;
+    int extras() const { return data_.planes.count() + cuts_.count(); }
+    int basis_length() const { return data_.columns() + data_.rows() + extras(); }
+    Counts counts() const;
 
   private:
     template <class Job> Failure over_units(int units, Job job);
@@ -139,5 +164,8 @@ class StageProblem {
     Options options_;
     std::vector<Options> ladder_;
     CutStore cuts_;
-    std::vector<Worker *> workers_;
+    std::vector<int> rows_;  // the working set
+    bool keep_;
+    Counts counts_;  // of workers that are gone
+    std::vector<std::unique_ptr<Worker>> workers_;
 };

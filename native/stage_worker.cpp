@@ -12,8 +12,6 @@ namespace {
 
 // Values of a solved problem are believed when primal and dual objective agree this closely, relative.
 constexpr double kGapTolerance = 1e-6;
-// A cut joins the LP when θ lies below it by more than this, relative to θ.
-constexpr double kViolationTolerance = 1e-9;
 
 void set_options(void *highs, const Options &options) {
     for (const auto &[name, value] : options)
@@ -53,69 +51,11 @@ Worker::Worker(const StageData &data, const CutStore &cuts, const Options &optio
     x.resize(data.columns());
     column_dual.resize(data.columns());
     column_status_.resize(data.columns());
-    row_value.resize(data.rows());
-    row_dual.resize(data.rows());
-    row_status_.resize(data.rows());
+    resize_rows();
+    know_extras();
 }
 
 Worker::~Worker() { Highs_destroy(highs); }
-
-void Worker::choose_rows(const std::vector<int> &cuts) {
-    drop_rows(0);
-    append_rows(cuts);
-    chosen_ = static_cast<int>(rows_.size());
-}
-
-void Worker::add_rows(const std::vector<int> &cuts) {
-    drop_rows(chosen_);
-    append_rows(cuts);
-    chosen_ = static_cast<int>(rows_.size());
-}
-
-void Worker::append_rows(const std::vector<int> &cuts) {
-    is_row_.resize(cuts_.count(), 0);
-    used_.resize(cuts_.count(), 0);
-    height_.resize(cuts_.count());
-    const int count = static_cast<int>(cuts.size()), decided = data_.decided();
-    if (count == 0) return;
-    std::vector<double> lower(count), upper(count, std::numeric_limits<double>::infinity()), value;
-    std::vector<int> start(count), index;
-    for (int k = 0; k < count; ++k) {
-        const int cut = cuts[k];
-        start[k] = static_cast<int>(index.size());
-        for (int i = 0; i < decided; ++i) {
-            const double slope = cuts_.decided[static_cast<size_t>(cut) * decided + i];
-            if (slope == 0.0) continue;
-            index.push_back(data_.state_columns[i]);
-            value.push_back(-slope);
-        }
-        index.push_back(data_.future_column);
-        value.push_back(1.0);
-        lower[k] = data_.carried() ? height_[cut] : cuts_.intercept[cut];
-        rows_.push_back(cut);
-        is_row_[cut] = 1;
-        lower_now_.push_back(lower[k]);
-        upper_now_.push_back(upper[k]);
-    }
-    if (Highs_addRows(highs, count, lower.data(), upper.data(), static_cast<int>(index.size()), start.data(),
-                      index.data(), value.data()) == kHighsStatusError)
-        throw std::invalid_argument("HiGHS refuses a cut");
-    row_value.resize(total_rows());
-    row_dual.resize(total_rows());
-    row_status_.resize(total_rows());
-}
-
-void Worker::drop_rows(int from) {
-    if (from >= static_cast<int>(rows_.size())) return;
-    for (size_t k = from; k < rows_.size(); ++k) is_row_[rows_[k]] = 0;
-    Highs_deleteRowsByRange(highs, data_.rows() + from, total_rows() - 1);
-    rows_.resize(from);
-    lower_now_.resize(total_rows());
-    upper_now_.resize(total_rows());
-    row_value.resize(total_rows());
-    row_dual.resize(total_rows());
-    row_status_.resize(total_rows());
-}
 
 void Worker::begin(const int8_t *basis, int length) {
     drop_rows(chosen_);
@@ -124,59 +64,18 @@ void Worker::begin(const int8_t *basis, int length) {
     if (length == 0) return;
     const int core = data_.columns() + data_.rows();
     std::vector<int> missing;  // binding in the basis, so it must be a row
-    for (int cut = 0; cut < length - core; ++cut)
-        if (basis[core + cut] != kHighsBasisStatusBasic && basis[core + cut] != kUsedLater && !is_row_[cut])
-            missing.push_back(cut);
+    for (int extra = 0; extra < length - core; ++extra)
+        if (basis[core + extra] != kHighsBasisStatusBasic && basis[core + extra] != kUsedLater &&
+            !is_row_[extra])
+            missing.push_back(extra);
     append_rows(missing);
     for (int j = 0; j < data_.columns(); ++j) column_status_[j] = basis[j];
     for (int i = 0; i < data_.rows(); ++i) row_status_[i] = basis[data_.columns() + i];
-    for (size_t k = 0; k < rows_.size(); ++k) {  // a cut younger than the basis is basic in it
+    for (size_t k = 0; k < rows_.size(); ++k) {  // what is younger than the basis is basic in it
         const int8_t status = core + rows_[k] < length ? basis[core + rows_[k]] : kHighsBasisStatusBasic;
         row_status_[data_.rows() + k] = status == kUsedLater ? kHighsBasisStatusBasic : status;
     }
     Highs_setBasis(highs, column_status_.data(), row_status_.data());
-}
-
-void Worker::move_bounds(const double *state, const double *noise) {
-    std::fill(shift_.begin(), shift_.end(), 0.0);
-    for (size_t k = 0; k < data_.row_state.row.size(); ++k)
-        shift_[data_.row_state.row[k]] += data_.row_state.value[k] * state[data_.row_state.column[k]];
-    for (size_t k = 0; k < data_.row_noise.row.size(); ++k)
-        shift_[data_.row_noise.row[k]] += data_.row_noise.value[k] * noise[data_.row_noise.column[k]];
-    const int carried = data_.carried();
-    for (int i = 0; i < carried; ++i) carried_[i] = data_.carried_constant[i];
-    for (size_t k = 0; k < data_.carried_state.row.size(); ++k)
-        carried_[data_.carried_state.row[k]] +=
-            data_.carried_state.value[k] * state[data_.carried_state.column[k]];
-    for (size_t k = 0; k < data_.carried_noise.row.size(); ++k)
-        carried_[data_.carried_noise.row[k]] +=
-            data_.carried_noise.value[k] * noise[data_.carried_noise.column[k]];
-
-    moving_lower_.clear();
-    moving_upper_.clear();
-    std::vector<int> &moving = moving_set_;
-    moving = moving_rows_;
-    for (int row : moving_rows_) {
-        lower_now_[row] = data_.row_lower[row] + shift_[row];
-        upper_now_[row] = data_.row_upper[row] + shift_[row];
-        moving_lower_.push_back(lower_now_[row]);
-        moving_upper_.push_back(upper_now_[row]);
-    }
-    for (int cut = 0; cut < cuts_.count(); ++cut) {
-        height_[cut] = cuts_.intercept[cut];
-        for (int i = 0; i < carried; ++i)
-            height_[cut] += cuts_.carried[static_cast<size_t>(cut) * carried + i] * carried_[i];
-    }
-    for (size_t k = 0; carried > 0 && k < rows_.size(); ++k) {
-        const int row = data_.rows() + static_cast<int>(k);
-        lower_now_[row] = height_[rows_[k]];
-        moving.push_back(row);
-        moving_lower_.push_back(lower_now_[row]);
-        moving_upper_.push_back(upper_now_[row]);
-    }
-    if (!moving.empty())
-        Highs_changeRowsBoundsBySet(highs, static_cast<int>(moving.size()), moving.data(), moving_lower_.data(),
-                                    moving_upper_.data());
 }
 
 bool Worker::run_and_check() {
@@ -184,7 +83,7 @@ bool Worker::run_and_check() {
     status = static_cast<int>(Highs_getModelStatus(highs));
     HighsInt iterations = 0;
     Highs_getIntInfoValue(highs, "simplex_iteration_count", &iterations);
-    if (iterations > 0) pivots += iterations;
+    if (iterations > 0) counts.pivots += iterations;
     if (status != kHighsModelStatusOptimal) return false;
     Highs_getSolution(highs, x.data(), column_dual.data(), row_value.data(), row_dual.data());
     const double primal = Highs_getObjectiveValue(highs);
@@ -208,14 +107,14 @@ bool Worker::run_and_check() {
 }
 
 bool Worker::solve(const double *state, const double *noise, const std::vector<Options> &ladder) {
-    recoveries.resize(ladder.size());
+    counts.recoveries.resize(ladder.size());
     move_bounds(state, noise);
-    ++solves;
+    ++counts.solves;
     for (;;) {
         if (!run_and_check() && !climb(ladder)) return false;
-        const int cut = most_violated();
-        if (cut < 0) break;
-        append_rows({cut});
+        find_violated();
+        if (violated_.empty()) break;
+        append_rows(violated_);
     }
     for (size_t k = 0; k < rows_.size(); ++k)
         if (row_dual[data_.rows() + k] != 0.0) used_[rows_[k]] = 1;
@@ -229,45 +128,30 @@ bool Worker::climb(const std::vector<Options> &ladder) {
         const bool solved = run_and_check();
         set_options(highs, options_);
         if (solved) {
-            ++recoveries[step];
+            ++counts.recoveries[step];
             return true;
         }
     }
     return false;
 }
 
-// The cut outside the LP that the solution violates most, or -1; of several the oldest.
-int Worker::most_violated() const {
-    const int decided = data_.decided();
-    if (static_cast<int>(rows_.size()) == cuts_.count()) return -1;
-    const double theta = x[data_.future_column] / data_.cost_scale;
-    double worst = kViolationTolerance * std::max(1.0, std::abs(theta));
-    int found = -1;
-    for (int cut = 0; cut < cuts_.count(); ++cut) {
-        if (is_row_[cut]) continue;
-        double violation = height_[cut] - theta;
-        for (int i = 0; i < decided; ++i)
-            violation += cuts_.decided[static_cast<size_t>(cut) * decided + i] * x[data_.state_columns[i]];
-        if (violation > worst) {
-            worst = violation;
-            found = cut;
-        }
-    }
-    return found;
-}
-
 void Worker::add_slope(double weight, double *slope) const {
     const double unit = weight * data_.cost_scale;
     for (size_t k = 0; k < data_.row_state.row.size(); ++k)
         slope[data_.row_state.column[k]] += unit * (row_dual[data_.row_state.row[k]] * data_.row_state.value[k]);
-    const int carried = data_.carried();
+    const int carried = data_.carried(), planes = data_.planes.count();
+    std::vector<double> &multiplier = multiplier_;  // by extra
+    std::fill(multiplier.begin(), multiplier.end(), 0.0);
+    for (size_t k = 0; k < rows_.size(); ++k) multiplier[rows_[k]] = row_dual[data_.rows() + k];
+    const Triplets &moved = data_.planes.state;
+    for (size_t k = 0; k < moved.row.size(); ++k)
+        slope[moved.column[k]] += unit * (multiplier[moved.row[k]] * moved.value[k]);
     if (carried == 0) return;
     std::fill(carried_weight_.begin(), carried_weight_.end(), 0.0);
-    for (size_t k = 0; k < rows_.size(); ++k) {
-        const double multiplier = row_dual[data_.rows() + k];
-        if (multiplier == 0.0) continue;
-        for (int i = 0; i < carried; ++i)
-            carried_weight_[i] += multiplier * cuts_.carried[static_cast<size_t>(rows_[k]) * carried + i];
+    for (int extra : rows_) {
+        if (extra < planes || multiplier[extra] == 0.0) continue;
+        const double *by_carried = cuts_.carried.data() + static_cast<size_t>(extra - planes) * carried;
+        for (int i = 0; i < carried; ++i) carried_weight_[i] += multiplier[extra] * by_carried[i];
     }
     for (size_t k = 0; k < data_.carried_state.row.size(); ++k)
         slope[data_.carried_state.column[k]] +=
@@ -287,14 +171,14 @@ void Worker::basis(int8_t *out) const {
     for (int j = 0; j < data_.columns(); ++j) out[j] = static_cast<int8_t>(column_status_[j]);
     int8_t *row_out = out + data_.columns();
     for (int i = 0; i < data_.rows(); ++i) row_out[i] = static_cast<int8_t>(row_status_[i]);
-    int8_t *cut_out = row_out + data_.rows();
-    std::fill(cut_out, cut_out + cuts_.count(), static_cast<int8_t>(kHighsBasisStatusBasic));
+    int8_t *extra_out = row_out + data_.rows();
+    std::fill(extra_out, extra_out + extras(), static_cast<int8_t>(kHighsBasisStatusBasic));
     for (size_t k = 0; k < rows_.size(); ++k)
-        cut_out[rows_[k]] = static_cast<int8_t>(row_status_[data_.rows() + k]);
+        extra_out[rows_[k]] = static_cast<int8_t>(row_status_[data_.rows() + k]);
 }
 
 void Worker::mark_used(int8_t *basis) const {
-    int8_t *cut = basis + data_.columns() + data_.rows();
-    for (int k = 0; k < cuts_.count(); ++k)
-        if (used_[k] && cut[k] == kHighsBasisStatusBasic) cut[k] = kUsedLater;
+    int8_t *extra = basis + data_.columns() + data_.rows();
+    for (int k = 0; k < extras(); ++k)
+        if (used_[k] && extra[k] == kHighsBasisStatusBasic) extra[k] = kUsedLater;
 }

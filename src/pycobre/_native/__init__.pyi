@@ -11,6 +11,7 @@ _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int32]
 _Bytes = NDArray[np.int8]
 _Triplets = tuple[_Ints, _Ints, _Floats]
+_Planes = tuple[_Ints, _Ints, _Ints, _Floats, _Floats, _Triplets]
 _Options = Sequence[tuple[str, str]]
 
 def highs_version() -> str: ...
@@ -28,6 +29,7 @@ class StageProblem:
         value: _Floats,
         row_state: _Triplets,
         row_noise: _Triplets,
+        planes: _Planes,
         state_columns: _Ints,
         carried_constant: _Floats,
         carried_state: _Triplets,
@@ -37,11 +39,12 @@ class StageProblem:
         future_column: int,
         cost_scale: float,
         threads: int,
+        keep: bool,
         options: _Options,
         ladder: Sequence[_Options],
     ) -> None: ...
     def add_cuts(self, intercepts: _Floats, slopes: _Floats) -> None: ...
-    def choose_rows(self, cuts: _Ints) -> None: ...
+    def choose_rows(self, rows: _Ints) -> None: ...
     def expectation(
         self,
         states: _Floats,

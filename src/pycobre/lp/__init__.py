@@ -6,6 +6,7 @@ from pycobre.lp.hydrothermal import StageModel as StageModel
 from pycobre.lp.hydrothermal import build_stages as build_stages
 from pycobre.lp.ladder import LADDER as LADDER
 from pycobre.lp.layout import Layout as Layout
+from pycobre.lp.planes import Planes as Planes
 from pycobre.lp.recover import COST_TERMS as COST_TERMS
 from pycobre.lp.recover import StageOperation as StageOperation
 from pycobre.lp.recover import recover as recover
@@ -20,6 +21,6 @@ from pycobre.lp.solver import StageSolver as StageSolver
 from pycobre.lp.solver import StageUnsolved as StageUnsolved
 from pycobre.lp.solver import cost_scale_of as cost_scale_of
 from pycobre.lp.solver import solver_version as solver_version
+from pycobre.lp.sparse import Sparse as Sparse
 from pycobre.lp.state import StateLayout as StateLayout
-from pycobre.lp.template import Sparse as Sparse
 from pycobre.lp.template import StageTemplate as StageTemplate

@@ -6,9 +6,13 @@ import math
 
 import numpy as np
 
-from pycobre.lp.template import Sparse, StageTemplate
+from pycobre.lp.planes import Planes
+from pycobre.lp.sparse import Sparse
+from pycobre.lp.template import StageTemplate
 
 ABSENT = -1
+Entry = tuple[int, float]
+"""A column or state and its factor."""
 
 
 class Assembly:
@@ -25,6 +29,7 @@ class Assembly:
         self._entries: dict[tuple[int, int], float] = {}
         self._row_state: dict[tuple[int, int], float] = {}
         self._row_noise: dict[tuple[int, int], float] = {}
+        self._planes: dict[int, list[tuple[float, list[Entry], list[Entry]]]] = {}
 
     def column(
         self, name: str, *, cost: float = 0.0, lower: float = 0.0, upper: float = math.inf, keep: bool = False
@@ -58,6 +63,10 @@ class Assembly:
         """Let a unit of *noise* move the bounds of *row* by *value*."""
         self._row_noise[row, noise] = self._row_noise.get((row, noise), 0.0) + value
 
+    def plane(self, column: int, upper: float, terms: list[Entry], by_state: list[Entry]) -> None:
+        """Limit *column* to *upper* + Σ *terms* + Σ *by_state*; columns and states are each named once."""
+        self._planes.setdefault(column, []).append((upper, terms, by_state))
+
     def template(
         self,
         *,
@@ -80,12 +89,33 @@ class Assembly:
             row_upper=np.array([row[2] for row in self._rows], dtype=np.float64),
             row_state=_sparse(self._row_state, (rows, states_in)),
             row_noise=_sparse(self._row_noise, (rows, noises)),
+            planes=self._all_planes(columns, states_in),
             state_columns=np.array(state_columns, dtype=np.int32),
             carried_constant=np.array(carried_constant, dtype=np.float64),
             carried_state=Sparse.of(carried_state, (carried, states_in)),
             carried_noise=Sparse.of(carried_noise, (carried, noises)),
             column_names=tuple(column[0] for column in self._columns),
             row_names=tuple(row[0] for row in self._rows),
+        )
+
+    def _all_planes(self, columns: int, states: int) -> Planes:
+        limited: list[int] = []
+        upper: list[float] = []
+        entries: list[tuple[int, int, float]] = []
+        by_state: list[tuple[int, int, float]] = []
+        for column in sorted(self._planes):
+            for limit, terms, moving in self._planes[column]:
+                number = len(limited)
+                limited.append(column)
+                upper.append(limit)
+                entries.append((number, column, 1.0))
+                entries += [(number, other, -factor) for other, factor in terms if other != ABSENT]
+                by_state += [(number, state, factor) for state, factor in moving]
+        return Planes(
+            np.array(limited, dtype=np.int32),
+            Sparse.of(entries, (len(limited), columns)),
+            np.array(upper, dtype=np.float64),
+            Sparse.of(by_state, (len(limited), states)),
         )
 
 

@@ -74,12 +74,14 @@ def _add_production(draft: Draft, h: int, k: int, label: str) -> list[Term]:
     if g == ABSENT:
         return []
     assert isinstance(production, ProductionPlanes)
-    for number, plane in enumerate(production.planes):
-        row = lp.row(f"plane_{number}_mw{label}", -math.inf, plane.constant_mw)
-        lp.add(row, g, 1.0)
-        lp.add(row, q, -plane.mw_per_m3s)
-        lp.add(row, s, -plane.mw_per_spilled_m3s)
-        draft.add_mean_storage(row, h, k, -plane.mw_per_hm3)
+    after, before = int(at["block_storage"][h, k]), draft.storage_before(h, k)
+    for plane in production.planes:
+        storage = plane.mw_per_hm3 / 2.0  # of the mean: half is of the storage before, half of that after
+        terms = [(q, plane.mw_per_m3s), (s, plane.mw_per_spilled_m3s), (after, storage)]
+        if before == ABSENT:
+            lp.plane(g, plane.constant_mw, terms, [(h, storage)])
+        else:
+            lp.plane(g, plane.constant_mw, [*terms, (before, storage)], [])
     return [(g, 1.0)]
 
 

@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre import _native
-from pycobre.lp.ladder import LADDER, ladder_options, usual_options
-from pycobre.lp.template import FloatArray, IntArray, Sparse, StageTemplate
+from pycobre.lp.ladder import LADDER, SMALL_ROWS, ladder_options, usual_options
+from pycobre.lp.planes import Planes
+from pycobre.lp.sparse import FloatArray, IntArray, Sparse
+from pycobre.lp.template import StageTemplate
 from pycobre.lp.words import explain_in_words, states_behind
 
 BasisArray = NDArray[np.int8]
 
 BASIC = 1
-"""Status of a column or row that is in the basis; of a cut: that it is not binding."""
+"""Status of a column or row that is in the basis; of a plane or cut: that it is not binding."""
 USED_LATER = 5
-"""Status of a cut that is basic in the basis, but was binding in another opening of the same unit."""
+"""Status of a plane or cut that is basic in the basis, but was binding in another opening of its unit."""
 
 _STATUS = {
     4: "not solved (the solver failed)",
@@ -62,8 +64,9 @@ class Expectation:
     slope : (M, X)
         Slopes in the incoming state, likewise.
     basis : (M, L)
-        Optimal basis of the first opening of each: columns, core rows, then cuts in the order in which
-        they were added. A cut that was binding only in another opening is marked :data:`USED_LATER`.
+        Optimal basis of the first opening of each: columns, core rows, planes, then cuts in the order in
+        which they were added. A plane or cut that was binding only in another opening is marked
+        :data:`USED_LATER`.
     """
 
     value: FloatArray
@@ -166,7 +169,7 @@ class StageSolver(ABC):
     @property
     @abstractmethod
     def basis_length(self) -> int:
-        """Length L of a basis now: columns, core rows, cuts.
+        """Length L of a basis now: columns, core rows, planes, cuts.
 
         A shorter one, from before the last cuts, may be given as a start.
         """
@@ -181,10 +184,12 @@ class StageSolver(ABC):
         """Take cuts θ >= intercept + slope·s', shapes (C,) and (C, X')."""
 
     @abstractmethod
-    def choose_rows(self, cuts: NDArray[np.int32]) -> None:
-        """Keep only *cuts*, positions in the order in which they were added, ascending, as rows of the LP.
+    def choose_rows(self, planes: NDArray[np.int32], cuts: NDArray[np.int32]) -> None:
+        """Keep only these *planes* and *cuts* as rows of the LP.
 
-        The others join it where a solution violates them: the optimum is the same, and quicker to find.
+        Both are positions, ascending, of cuts in the order in which they were added. The others join the LP
+        where a solution violates them: the optimum is the same, and quicker to find. Before the first choice
+        no plane is a row.
         """
 
     @abstractmethod
@@ -242,7 +247,7 @@ class StageSolver(ABC):
 
 
 class HighsSolver(StageSolver):
-    """The reference solver: HiGHS's dual simplex over a working set of cuts.
+    """The reference solver: HiGHS's dual simplex over a working set of planes and cuts.
 
     Parameters
     ----------
@@ -287,6 +292,7 @@ class HighsSolver(StageSolver):
             value=value,
             row_state=_triplets(template.row_state),
             row_noise=_triplets(template.row_noise),
+            planes=_planes(template.planes),
             state_columns=template.state_columns,
             carried_constant=template.carried_constant,
             carried_state=_triplets(template.carried_state),
@@ -296,13 +302,14 @@ class HighsSolver(StageSolver):
             future_column=future_column,
             cost_scale=cost_scale,
             threads=threads,
+            keep=len(template.row_lower) <= SMALL_ROWS,
             options=usual_options(len(template.row_lower)),
             ladder=ladder_options(),
         )
 
     @property
     def basis_length(self) -> int:
-        """Columns, core rows and cuts."""
+        """Columns, core rows, planes and cuts."""
         return self._problem.basis_length
 
     @property
@@ -314,9 +321,10 @@ class HighsSolver(StageSolver):
         """Take the cuts, as rows until the next :meth:`choose_rows`."""
         self._problem.add_cuts(np.ascontiguousarray(intercept), np.ascontiguousarray(slope))
 
-    def choose_rows(self, cuts: NDArray[np.int32]) -> None:
-        """Rebuild every thread's cut rows."""
-        self._problem.choose_rows(cuts)
+    def choose_rows(self, planes: NDArray[np.int32], cuts: NDArray[np.int32]) -> None:
+        """Rebuild every thread's rows of planes and cuts."""
+        first = len(self.template.planes)
+        self._problem.choose_rows(np.concatenate([planes, cuts + first], dtype=np.int32))
 
     def expectation(
         self,
@@ -384,10 +392,10 @@ class HighsSolver(StageSolver):
 
     def explain(self, state: FloatArray, noise: FloatArray, dump: str) -> Explanation:
         """HiGHS's irreducible infeasible subsystem, by name."""
-        row_names = list(self.template.row_names)
+        row_names = [*self.template.row_names, *self.template.planes.names(self.template.column_names)]
         trouble, rows, columns = self._problem.explain(state, noise, row_names, self._column_names, dump)
-        cores = len(row_names)
-        names = [row_names[row] if row < cores else f"cut_{row - cores}" for row in rows]
+        named = len(row_names)
+        names = [row_names[row] if row < named else f"cut_{row - named}" for row in rows]
         conflict = (*names, *(self._column_names[column] for column in columns))
         return Explanation(
             conflict,
@@ -424,8 +432,19 @@ def _raise_if(failed: tuple[int, int, int]) -> None:
         )
 
 
-def _triplets(matrix: Sparse) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
+Triplets = tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]
+
+
+def _triplets(matrix: Sparse) -> Triplets:
     return matrix.row, matrix.column, matrix.value
+
+
+def _planes(
+    planes: Planes,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], FloatArray, FloatArray, Triplets]:
+    start = np.searchsorted(planes.matrix.row, np.arange(len(planes) + 1)).astype(np.int32)
+    matrix = planes.matrix
+    return planes.column, start, matrix.column, matrix.value, planes.upper, _triplets(planes.state)
 
 
 def _by_columns(matrix: Sparse, columns: int) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:

@@ -5,9 +5,11 @@
     min  c·x + θ
     s.t. row_lower + T·s + N·ω  <=  A x  <=  row_upper + T·s + N·ω
          column_lower <= x <= column_upper
+         P x <= plane_upper + Q·s
          θ >= α_k + β_k·s'        for every cut k
 
-The incoming state s and the noise ω are known numbers when the LP is solved, so they only move its
+Planes P stand apart from the rows A: they are many, and few of them are binding. The incoming state s and the
+noise ω are known numbers when the LP is solved, so they only move its
 row bounds. The outgoing state s' has a decided part, columns of x (final storages), and a carried
 part k0 + K·s + L·ω (inflow lags), known before the LP is solved as well: that part of a cut goes to
 the cut row's bound, and the row has no more non-zeros than there are decided states, plus one.
@@ -16,57 +18,11 @@ the cut row's bound, and the row has no more non-zeros than there are decided st
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int32]
-
-
-@dataclass(frozen=True, eq=False)
-class Sparse:
-    """A sparse matrix as (row, column, value) triplets, sorted by row and column.
-
-    The order is fixed because sums run in it.
-    """
-
-    row: IntArray
-    column: IntArray
-    value: FloatArray
-    shape: tuple[int, int]
-
-    @classmethod
-    def of(cls, entries: Iterable[tuple[int, int, float]], shape: tuple[int, int]) -> Sparse:
-        """Matrix of the given (row, column, value) *entries*; zeros are left out.
-
-        Raises
-        ------
-        ValueError
-            Two entries share a place, or one lies outside *shape*.
-        """
-        kept = sorted((row, column, value) for row, column, value in entries if value != 0.0)
-        places = [(row, column) for row, column, _ in kept]
-        if len(set(places)) != len(places):
-            raise ValueError("two entries of a sparse matrix share a place")
-        if any(not (0 <= row < shape[0] and 0 <= column < shape[1]) for row, column in places):
-            raise ValueError(f"an entry of a sparse matrix lies outside {shape}")
-        return cls(
-            np.array([row for row, _ in places], dtype=np.int32),
-            np.array([column for _, column in places], dtype=np.int32),
-            np.array([value for _, _, value in kept], dtype=np.float64),
-            shape,
-        )
-
-    def toarray(self) -> FloatArray:
-        """The matrix, dense."""
-        dense = np.zeros(self.shape)
-        dense[self.row, self.column] = self.value
-        return dense
+from pycobre.lp.planes import Planes
+from pycobre.lp.sparse import FloatArray, IntArray, Sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +47,8 @@ class StageTemplate:
         T: what a unit of incoming state adds to both bounds of a row.
     row_noise : (m, D)
         N: likewise for the noise.
+    planes
+        P, its limits and Q.
     state_columns
         The columns that are the decided part of the outgoing state.
     carried_constant : (C,)
@@ -112,6 +70,7 @@ class StageTemplate:
     row_upper: FloatArray
     row_state: Sparse
     row_noise: Sparse
+    planes: Planes
     state_columns: IntArray
     carried_constant: FloatArray
     carried_state: Sparse
@@ -133,6 +92,8 @@ class StageTemplate:
             "matrix": (self.matrix.shape, (rows, columns)),
             "row_state": (self.row_state.shape[0], rows),
             "row_noise": (self.row_noise.shape[0], rows),
+            "planes.matrix": (self.planes.matrix.shape[1], columns),
+            "planes.state": (self.planes.state.shape[1], states),
             "carried_state": (self.carried_state.shape, (carried, states)),
             "carried_noise": (self.carried_noise.shape, (carried, noises)),
         }

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from pycobre.lp.sparse import Sparse
 from pycobre.lp.template import StageTemplate
 
 FloatArray = NDArray[np.float64]
@@ -85,11 +86,16 @@ def explain_in_words(
 
 def states_behind(template: StageTemplate, conflict: Sequence[str], state: FloatArray) -> dict[str, float]:
     """Those incoming states, by name, that move a row in *conflict*."""
-    names = set(conflict)
-    rows = [i for i, name in enumerate(template.row_names) if name in names]
-    moving = sorted(set(template.row_state.column[np.isin(template.row_state.row, rows)].tolist()))
+    names, planes = set(conflict), template.planes
+    moving: set[int] = set()
+    for all_names, moved in (
+        (template.row_names, template.row_state),
+        (planes.names(template.column_names), planes.state),
+    ):
+        rows = [i for i, name in enumerate(all_names) if name in names]
+        moving |= set(moved.column[np.isin(moved.row, rows)].tolist())
     told = template.state_names or tuple(f"state {x}" for x in range(template.states_in))
-    return {told[x]: float(state[x]) for x in moving}
+    return {told[x]: float(state[x]) for x in sorted(moving)}
 
 
 def phrase(name: str) -> str:
@@ -115,20 +121,40 @@ def _split(name: str) -> tuple[str, str, str]:
 
 def _rows(template: StageTemplate, names: set[str], state: FloatArray, noise: FloatArray) -> list[_Row]:
     """Rows of the conflict with their bounds at *state* and *noise*."""
+    planes = template.planes
+    none = np.full(len(planes), -np.inf)
+    return [
+        *_named_rows(
+            names, template.row_names, template.matrix, template.row_lower, template.row_upper,
+            [(template.row_state, state), (template.row_noise, noise)],
+        ),
+        *_named_rows(
+            names, planes.names(template.column_names), planes.matrix, none, planes.upper,
+            [(planes.state, state)],
+        ),
+    ]  # fmt: skip
+
+
+def _named_rows(
+    names: set[str],
+    all_names: Sequence[str],
+    matrix: Sparse,
+    lower: FloatArray,
+    upper: FloatArray,
+    moving: list[tuple[Sparse, FloatArray]],
+) -> list[_Row]:
     found = []
-    for i, name in enumerate(template.row_names):
+    for i, name in enumerate(all_names):
         if name not in names:
             continue
-        factor = np.zeros(len(template.cost))
-        at = template.matrix.row == i
-        factor[template.matrix.column[at]] = template.matrix.value[at]
+        factor = np.zeros(matrix.shape[1])
+        at = matrix.row == i
+        factor[matrix.column[at]] = matrix.value[at]
         shift = 0.0
-        for moved, data in ((template.row_state, state), (template.row_noise, noise)):
+        for moved, data in moving:
             here = moved.row == i
             shift += float((moved.value[here] * data[moved.column[here]]).sum())
-        found.append(
-            _Row(name, factor, float(template.row_lower[i]) + shift, float(template.row_upper[i]) + shift)
-        )
+        found.append(_Row(name, factor, float(lower[i]) + shift, float(upper[i]) + shift))
     return found
 
 

@@ -72,8 +72,9 @@ class CutPool:
         region = self._memory.create_shared_region(max(size, 1), np.float64)
         old, old_capacity = self._region, self._capacity
         if self._memory.is_leader:
-            fresh = region.as_mut_slice()
-            fresh[:] = 0.0
+            fresh = (
+                region.as_mut_slice()
+            )  # of zeros, and left alone: memory is only taken for what is written
             if old is not None:
                 used = self.iterations * self.forward_passes
                 for node in range(len(self._states)):

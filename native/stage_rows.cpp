@@ -1,0 +1,180 @@
+// Worker's rows: which planes and cuts are in the LP, how bounds follow the right-hand side, what is violated.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "interfaces/highs_c_api.h"
+#include "stage_problem.hpp"
+
+namespace {
+
+// A plane or cut joins the LP when it is violated by more than this, relative to what it limits.
+constexpr double kViolationTolerance = 1e-9;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void add_products(const Triplets &matrix, const double *by, std::vector<double> &to) {
+    for (size_t k = 0; k < matrix.row.size(); ++k) to[matrix.row[k]] += matrix.value[k] * by[matrix.column[k]];
+}
+
+}  // namespace
+
+void Worker::choose_rows(const std::vector<int> &extras) {
+    drop_rows(0);
+    append_rows(extras);
+    chosen_ = static_cast<int>(rows_.size());
+}
+
+void Worker::add_rows(const std::vector<int> &extras) {
+    drop_rows(chosen_);
+    append_rows(extras);
+    chosen_ = static_cast<int>(rows_.size());
+}
+
+void Worker::know_extras() {
+    const size_t known = height_.size();
+    is_row_.resize(extras(), 0);
+    used_.resize(extras(), 0);
+    multiplier_.resize(extras());
+    height_.resize(extras());
+    for (int extra = static_cast<int>(known); extra < extras(); ++extra) {
+        const int cut = extra - data_.planes.count();
+        height_[extra] = cut < 0 ? data_.planes.upper[extra] : cuts_.intercept[cut];
+    }
+}
+
+void Worker::resize_rows() {
+    lower_now_.resize(total_rows());
+    upper_now_.resize(total_rows());
+    row_value.resize(total_rows());
+    row_dual.resize(total_rows());
+    row_status_.resize(total_rows());
+}
+
+void Worker::append_rows(const std::vector<int> &extras) {
+    know_extras();
+    const Planes &planes = data_.planes;
+    const int count = static_cast<int>(extras.size()), decided = data_.decided(), first = total_rows();
+    if (count == 0) return;
+    std::vector<double> value;
+    std::vector<int> start(count), index;
+    rows_.insert(rows_.end(), extras.begin(), extras.end());
+    resize_rows();
+    for (int k = 0; k < count; ++k) {
+        const int extra = extras[k], cut = extra - planes.count();
+        start[k] = static_cast<int>(index.size());
+        is_row_[extra] = 1;
+        lower_now_[first + k] = cut < 0 ? -kInfinity : height_[extra];
+        upper_now_[first + k] = cut < 0 ? height_[extra] : kInfinity;
+        if (cut < 0) {
+            index.insert(index.end(), planes.index.begin() + planes.start[extra],
+                         planes.index.begin() + planes.start[extra + 1]);
+            value.insert(value.end(), planes.value.begin() + planes.start[extra],
+                         planes.value.begin() + planes.start[extra + 1]);
+            continue;
+        }
+        for (int i = 0; i < decided; ++i) {
+            const double slope = cuts_.decided[static_cast<size_t>(cut) * decided + i];
+            if (slope == 0.0) continue;
+            index.push_back(data_.state_columns[i]);
+            value.push_back(-slope);
+        }
+        index.push_back(data_.future_column);
+        value.push_back(1.0);
+    }
+    if (Highs_addRows(highs, count, lower_now_.data() + first, upper_now_.data() + first,
+                      static_cast<int>(index.size()), start.data(), index.data(),
+                      value.data()) == kHighsStatusError)
+        throw std::invalid_argument("HiGHS refuses a plane or cut");
+}
+
+void Worker::drop_rows(int from) {
+    if (from >= static_cast<int>(rows_.size())) return;
+    for (size_t k = from; k < rows_.size(); ++k) is_row_[rows_[k]] = 0;
+    Highs_deleteRowsByRange(highs, data_.rows() + from, total_rows() - 1);
+    rows_.resize(from);
+    resize_rows();
+}
+
+void Worker::move_bounds(const double *state, const double *noise) {
+    std::fill(shift_.begin(), shift_.end(), 0.0);
+    add_products(data_.row_state, state, shift_);
+    add_products(data_.row_noise, noise, shift_);
+    moving_lower_.clear();
+    moving_upper_.clear();
+    moving_set_ = moving_rows_;
+    for (int row : moving_rows_) {
+        lower_now_[row] = data_.row_lower[row] + shift_[row];
+        upper_now_[row] = data_.row_upper[row] + shift_[row];
+        moving_lower_.push_back(lower_now_[row]);
+        moving_upper_.push_back(upper_now_[row]);
+    }
+    raise_extras(state, noise);
+    for (size_t k = 0; k < rows_.size(); ++k) {
+        const int row = data_.rows() + static_cast<int>(k);
+        const bool is_plane = rows_[k] < data_.planes.count();
+        if (!is_plane && data_.carried() == 0) continue;
+        (is_plane ? upper_now_ : lower_now_)[row] = height_[rows_[k]];
+        moving_set_.push_back(row);
+        moving_lower_.push_back(lower_now_[row]);
+        moving_upper_.push_back(upper_now_[row]);
+    }
+    if (!moving_set_.empty())
+        Highs_changeRowsBoundsBySet(highs, static_cast<int>(moving_set_.size()), moving_set_.data(),
+                                    moving_lower_.data(), moving_upper_.data());
+}
+
+// Heights of planes and cuts, and the carried part of the outgoing state.
+void Worker::raise_extras(const double *state, const double *noise) {
+    std::copy(data_.carried_constant.begin(), data_.carried_constant.end(), carried_.begin());
+    add_products(data_.carried_state, state, carried_);
+    add_products(data_.carried_noise, noise, carried_);
+    const int planes = data_.planes.count(), carried = data_.carried();
+    std::copy(data_.planes.upper.begin(), data_.planes.upper.end(), height_.begin());
+    add_products(data_.planes.state, state, height_);
+    for (int cut = 0; cut < cuts_.count(); ++cut) {
+        double &height = height_[planes + cut];
+        height = cuts_.intercept[cut];
+        for (int i = 0; i < carried; ++i)
+            height += cuts_.carried[static_cast<size_t>(cut) * carried + i] * carried_[i];
+    }
+}
+
+// Of what is outside the LP and violated: the worst plane of every column that planes limit, and the worst cut;
+// of several the first.
+void Worker::find_violated() {
+    violated_.clear();
+    const Planes &planes = data_.planes;
+    for (int plane = 0; plane < planes.count();) {
+        const int column = planes.column[plane];
+        double worst = kViolationTolerance * std::max(1.0, std::abs(x[column]));
+        int found = -1;
+        for (; plane < planes.count() && planes.column[plane] == column; ++plane) {
+            if (is_row_[plane]) continue;
+            double violation = -height_[plane];
+            for (int k = planes.start[plane]; k < planes.start[plane + 1]; ++k)
+                violation += planes.value[k] * x[planes.index[k]];
+            if (violation > worst) {
+                worst = violation;
+                found = plane;
+            }
+        }
+        if (found >= 0) violated_.push_back(found);
+    }
+    if (cuts_.count() == 0) return;
+    const int decided = data_.decided();
+    const double theta = x[data_.future_column] / data_.cost_scale;
+    double worst = kViolationTolerance * std::max(1.0, std::abs(theta));
+    int found = -1;
+    for (int cut = 0; cut < cuts_.count(); ++cut) {
+        if (is_row_[planes.count() + cut]) continue;
+        double violation = height_[planes.count() + cut] - theta;
+        for (int i = 0; i < decided; ++i)
+            violation += cuts_.decided[static_cast<size_t>(cut) * decided + i] * x[data_.state_columns[i]];
+        if (violation > worst) {
+            worst = violation;
+            found = planes.count() + cut;
+        }
+    }
+    if (found >= 0) violated_.push_back(found);
+}
