@@ -56,6 +56,35 @@ def test_a_wrong_override_is_a_problem_that_says_so(
     ]
 
 
+def test_a_key_of_stages_holds_in_every_stage(reload: Callable[..., Any]) -> None:
+    averse = {"cvar": {"alpha": 0.25, "lambda": 0.5}}
+    case, problems = reload({"stages.risk_measure": averse, "stages.num_openings": 3})
+    assert problems == ()
+    stages = case.system.stages
+    assert {(s.cvar_tail, s.cvar_weight, s.num_openings) for s in stages} == {(0.25, 0.5, 3)}
+    plain, problems = reload({"stages.risk_measure": "expectation"})
+    assert problems == ()
+    assert not any(stage.risk_averse for stage in plain.system.stages)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "field"),
+    [
+        ({"stages.risk_measure": "neutral"}, "risk_measure"),
+        ({"stages.risk_measure": {"cvar": {"alpha": 2.0, "lambda": 0.5}}}, "risk_measure.cvar.alpha"),
+        ({"stages.openings": 3}, "openings"),
+    ],
+)
+def test_a_wrong_key_of_stages_is_one_problem_of_the_override(
+    reload: Callable[..., Any], overrides: dict[str, object], field: str
+) -> None:
+    case, problems = reload(overrides)
+    assert case is None
+    assert [(p.kind, p.file, p.entity, p.field) for p in problems] == [
+        ("schema", "stages.json", "override", field)
+    ]
+
+
 def test_scenarios_without_a_simulation_are_warned_of(reload: Callable[..., Any]) -> None:
     case, problems = reload({"simulation.enabled": False, "simulation.num_scenarios": 5})
     assert case.options.simulation_scenarios == 0

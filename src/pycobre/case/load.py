@@ -238,11 +238,12 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
                 result.broken.add(file)
             continue
         content = read_json(root, file, findings)
+        content, overridden = apply_overrides(file, content, overrides, findings)
         if file == files.CONFIG:
-            content, result.overridden = apply_overrides(content, overrides, findings)
+            result.overridden = overridden
         parsed = None
         if content is not UNREADABLE:
-            parsed = parse_document(content, file, model, findings, result.overridden)
+            parsed = parse_document(content, file, model, findings, overridden)
         if parsed is None:
             result.broken.add(file)
         else:

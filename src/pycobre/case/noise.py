@@ -30,6 +30,24 @@ def noise_slots(case: CaseFiles) -> dict[tuple[str, int], int]:
     return {key: position for position, key in enumerate(keys)}
 
 
+def _file_order(case: CaseFiles) -> list[int]:
+    """Position in a noise vector of each ``entity_index`` of an openings file.
+
+    Cobre counts the entities of a class by the day when they start to operate, then by id.
+    """
+    assert case.hydros is not None
+    assert case.buses is not None
+    started = {("inflow", hydro.id): hydro.operational_start_date for hydro in case.hydros.hydros}
+    started.update({("load", bus.id): bus.operational_start_date for bus in case.buses.buses})
+    if case.sources is not None:
+        sources = case.sources.non_controllable_sources
+        started.update({("ncs", source.id): source.operational_start_date for source in sources})
+    slots, classes = noise_slots(case), ("inflow", "load", "ncs")
+    return [
+        slots[key] for key in sorted(slots, key=lambda key: (classes.index(key[0]), started[key], key[1]))
+    ]
+
+
 def resolve_correlation(
     case: CaseFiles, estimated: EstimatedInflow | None, findings: Findings
 ) -> Correlation | None:
@@ -205,7 +223,8 @@ def resolve_openings(case: CaseFiles, findings: Findings) -> tuple[FloatArray, .
         return None
     if case.broken.intersection((files.LOAD_STATS, files.SOURCES, files.SOURCE_STATS)):
         return None
-    width, openings = len(noise_slots(case)), []
+    place, openings = _file_order(case), []
+    width = len(place)
     stages, faults = study_stages(case), 0
     order = np.lexsort((table.ints["entity_index"], table.ints["opening_index"], table.ints["stage_id"]))
     stage_ids = table.ints["stage_id"][order]
@@ -221,7 +240,7 @@ def resolve_openings(case: CaseFiles, findings: Findings) -> tuple[FloatArray, .
                 slots,
                 width,
                 "entity_index",
-                "hydros, random demands, sources with statistics, by id",
+                "hydros, random demands, sources with statistics, each by operational_start_date and id",
             ),
         ):
             if found.size != expected or (expected and found[-1] != expected - 1):
@@ -244,5 +263,7 @@ def resolve_openings(case: CaseFiles, findings: Findings) -> tuple[FloatArray, .
                 entity=entity,
             )
         if faults == before:
-            openings.append(table.floats["value"][rows].reshape(numbers.size, slots.size))
+            opening_values = np.empty((numbers.size, width))
+            opening_values[:, place] = table.floats["value"][rows].reshape(numbers.size, width)
+            openings.append(opening_values)
     return tuple(openings) if not faults else None

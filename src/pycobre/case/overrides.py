@@ -1,4 +1,4 @@
-"""Settings given on top of ``config.json``, by dotted key."""
+"""Settings given on top of ``config.json``, and of every stage, by dotted key."""
 
 from __future__ import annotations
 
@@ -8,34 +8,46 @@ from collections.abc import Mapping
 from pycobre.case import files
 from pycobre.case.findings import Findings
 
+EVERY_STAGE = "stages."
+"""What a key begins with that names a field of every stage, such as ``stages.risk_measure``."""
+
 SHORT_KEYS = ("training.iterations", "training.forward_passes", "simulation.num_scenarios")
 
 
 def apply_overrides(
-    config: object, overrides: Mapping[str, object], findings: Findings
+    file: str, content: object, overrides: Mapping[str, object], findings: Findings
 ) -> tuple[object, frozenset[str]]:
-    """Copy of the configuration with *overrides* written into it, and the full keys they came to.
+    """Copy of a file's content with the *overrides* meant for it, and the full keys they came to.
 
-    Keys are paths through objects and lists (``training.stopping_rules.0.limit``) or one of
-    :data:`SHORT_KEYS`. Whether such a setting exists is found when the configuration is checked.
+    Keys are paths through objects and lists of the configuration (``training.stopping_rules.0.limit``), one
+    of :data:`SHORT_KEYS`, or a field of every stage after ``stages.``. Whether such a setting exists is found
+    when the file is checked.
     """
-    if not overrides or not isinstance(config, dict):
-        return config, frozenset()
-    content: dict[str, object] = json.loads(json.dumps(config))
+    chosen = {key: value for key, value in overrides.items() if _file_of(str(key)) == file}
+    if not chosen or not isinstance(content, dict):
+        return content, frozenset()
+    copy: dict[str, object] = json.loads(json.dumps(content))
     written: set[str] = set()
-    for key, value in overrides.items():
+    for key, value in chosen.items():
         try:
             plain = json.loads(json.dumps(value))
         except (TypeError, ValueError):
-            _note(findings, key, f"{type(value).__name__} is nothing that JSON can hold")
+            _note(findings, file, key, f"{type(value).__name__} is nothing that JSON can hold")
             continue
-        for full, item in _expand(content, str(key), plain):
-            if _write(content, full, item, findings):
+        for full, item in _expand(copy, str(key), plain):
+            if _write(copy, file, full, item, findings):
                 written.add(full)
-    return content, frozenset(written)
+    return copy, frozenset(written)
+
+
+def _file_of(key: str) -> str:
+    return files.STAGES if key.startswith(EVERY_STAGE) else files.CONFIG
 
 
 def _expand(content: dict[str, object], key: str, value: object) -> list[tuple[str, object]]:
+    if key.startswith(EVERY_STAGE):
+        stages, field = content.get("stages"), key.removeprefix(EVERY_STAGE)
+        return [(f"stages.{t}.{field}", value) for t in range(len(stages) if isinstance(stages, list) else 0)]
     if key == "training.forward_passes":
         return [("training.selection", {"method": "sampled", "forward_passes": value})]
     if key == "simulation.num_scenarios":
@@ -57,10 +69,10 @@ def _expand(content: dict[str, object], key: str, value: object) -> list[tuple[s
     return [(key, value)]
 
 
-def _write(content: dict[str, object], key: str, value: object, findings: Findings) -> bool:
+def _write(content: dict[str, object], file: str, key: str, value: object, findings: Findings) -> bool:
     steps = key.split(".")
     if not all(steps):
-        _note(findings, key, "is no dotted key", hint="such as training.selection.forward_passes")
+        _note(findings, file, key, "is no dotted key", hint="such as training.selection.forward_passes")
         return False
     place: object = content
     for position, step in enumerate(steps):
@@ -68,7 +80,7 @@ def _write(content: dict[str, object], key: str, value: object, findings: Findin
         if isinstance(place, list):
             if not step.isdigit() or int(step) >= len(place):
                 where = ".".join(steps[:position])
-                _note(findings, key, f"{where} has no item {step}: it has {len(place)}, counted from 0")
+                _note(findings, file, key, f"{where} has no item {step}: it has {len(place)}, counted from 0")
                 return False
             if last:
                 place[int(step)] = value
@@ -81,10 +93,10 @@ def _write(content: dict[str, object], key: str, value: object, findings: Findin
             place = place[step]
         else:
             where = ".".join(steps[:position])
-            _note(findings, key, f"{where} is {json.dumps(place)}, which has nothing below it")
+            _note(findings, file, key, f"{where} is {json.dumps(place)}, which has nothing below it")
             return False
     return True
 
 
-def _note(findings: Findings, key: object, message: str, hint: str | None = None) -> None:
-    findings.add("schema", files.CONFIG, message, entity="override", field=str(key), hint=hint)
+def _note(findings: Findings, file: str, key: object, message: str, hint: str | None = None) -> None:
+    findings.add("schema", file, message, entity="override", field=str(key), hint=hint)
