@@ -1,4 +1,4 @@
-"""The whole power system, ordered by id, and the conversions between its units."""
+"""The whole power system, ordered by id."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pycobre.system.calendar import Block, Stage
 from pycobre.system.changes import Changes, EntityT, changed
 from pycobre.system.constraints import GenericConstraint
 from pycobre.system.entities import Bus, Contract, Hydro, Line, PumpingStation, Source, Thermal
+from pycobre.system.reservoirs import Evaporation, SurfaceEvaporation
 from pycobre.system.travel import Transit
 from pycobre.system.uncertainty import (
     NO_SOURCES,
@@ -23,17 +24,10 @@ from pycobre.system.uncertainty import (
     LoadStatistics,
     SourceStatistics,
 )
+from pycobre.system.units import hm3_per_m3s
 
 CHANGING = ("buses", "lines", "thermals", "hydros", "sources", "contracts", "pumps")
 """Kinds of entities that :attr:`System.changes` may speak of."""
-
-SECONDS_PER_HOUR = 3600.0
-M3_PER_HM3 = 1.0e6
-
-
-def hm3_per_m3s(hours: float) -> float:
-    """Water volume in hm³ that a flow of 1 m³/s carries in *hours*."""
-    return SECONDS_PER_HOUR * hours / M3_PER_HM3
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +144,26 @@ class System:
             if plant.travel_hours > 0.0 and plant.downstream_id is not None
         )
 
+    @cached_property
+    def evaporation(self) -> tuple[tuple[Evaporation, ...], ...]:
+        """Lines of each hydro's evaporation, one a stage; none where nothing evaporates."""
+        return tuple(
+            hydro.evaporation.lines((hydro.storage_min_hm3 + hydro.storage_max_hm3) / 2.0, self.stages)
+            if isinstance(hydro.evaporation, SurfaceEvaporation)
+            else hydro.evaporation
+            for hydro in self.hydros
+        )
+
+    @cached_property
+    def filling_targets_hm3(self) -> tuple[Mapping[int, float], ...]:
+        """Of each hydro, by stage id, the final storages that are to be reached while it is being filled."""
+        return tuple(
+            {}
+            if hydro.filling is None
+            else hydro.filling.targets_hm3(hydro.storage_initial_hm3, hydro.storage_min_hm3, self.stages)
+            for hydro in self.hydros
+        )
+
     @property
     def noise_dimension(self) -> int:
         """Number of noise terms a stage: one a hydro, a bus of random demand, a source with statistics."""
@@ -225,10 +239,10 @@ class System:
     def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
         """Hydro plants with what holds in *stage*, or in a *block* of it, in service or not."""
         return tuple(
-            _being_filled(plant, plant.filling_targets_hm3[stage.id])
-            if stage.id in plant.filling_targets_hm3
-            else plant
-            for plant in self._in("hydros", self.hydros, stage, block)
+            _being_filled(plant, targets[stage.id]) if stage.id in targets else plant
+            for plant, targets in zip(
+                self._in("hydros", self.hydros, stage, block), self.filling_targets_hm3, strict=True
+            )
         )
 
     def differs_by_block(self, kind: str, stage: Stage) -> bool:
