@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pycobre.app.api import TrainingResult as TrainingResult
     from pycobre.app.api import train as train
+    from pycobre.case import StudyOptions as StudyOptions
     from pycobre.case import load_case as load_case
+    from pycobre.case import write_case as write_case
     from pycobre.results import Results as Results
     from pycobre.study import Study as Study
+    from pycobre.system import System as System
 
     __version__: str
 
@@ -21,9 +24,12 @@ if TYPE_CHECKING:
 _PLACES = {
     "TrainingResult": "pycobre.app.api",
     "train": "pycobre.app.api",
+    "StudyOptions": "pycobre.case",
     "load_case": "pycobre.case",
+    "write_case": "pycobre.case",
     "Results": "pycobre.results",
     "Study": "pycobre.study",
+    "System": "pycobre.system",
 }
 __all__ = ["__version__", *_PLACES]
 

@@ -1,4 +1,4 @@
-"""Case directories in Cobre's 0.18 format: read, checked in full, turned into a power system."""
+"""Case directories in Cobre's 0.18 format: read, checked in full, turned into a power system, and written."""
 
 from pycobre.case.load import Case as Case
 from pycobre.case.load import check_case as check_case
@@ -7,3 +7,4 @@ from pycobre.case.options import BoundStallingOption as BoundStallingOption
 from pycobre.case.options import RowOption as RowOption
 from pycobre.case.options import Schemes as Schemes
 from pycobre.case.options import StudyOptions as StudyOptions
+from pycobre.case.write import write_case as write_case

@@ -13,11 +13,16 @@ from numpy.typing import NDArray
 from pycobre.system.ahead import Deliveries, LaterDelivery, LaterStage
 from pycobre.system.calendar import Block, Stage
 from pycobre.system.changes import Changes, EntityT, changed
+from pycobre.system.checks import problems_of
+from pycobre.system.compare import NOUNS, differences
 from pycobre.system.constraints import GenericConstraint
 from pycobre.system.entities import Bus, Contract, Hydro, Line, PumpingStation, Source, Thermal
 from pycobre.system.reservoirs import Evaporation, SurfaceEvaporation
 from pycobre.system.travel import Transit
 from pycobre.system.uncertainty import (
+    INDEPENDENT,
+    NO_INFLOW,
+    NO_LOAD,
     NO_SOURCES,
     Correlation,
     InflowStatistics,
@@ -30,22 +35,29 @@ CHANGING = ("buses", "lines", "thermals", "hydros", "sources", "contracts", "pum
 """Kinds of entities that :attr:`System.changes` may speak of."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class System:
     """A power system and the stages it is planned over.
 
-    Entities are kept ascending by id whatever order they came in, and so are the rows of
-    ``inflow`` (hydros) and ``load`` (buses): no result depends on the order of an input file.
+    Stages, buses, hydros and sources come ascending by id, and so do the rows of ``load``, ``inflow`` and
+    ``availability``; other entities are put in this order. No result depends on the order of an input file.
+    Statistics that are left out are none: no demand, no inflow, sources that are fully available, noise
+    terms that stand alone. :func:`dataclasses.replace` changes a system.
+
+    Raises
+    ------
+    ValueError
+        Entities, changes and arrays contradict each other; all of it is told, by entity and field.
     """
 
     stages: tuple[Stage, ...]
     buses: tuple[Bus, ...]
-    lines: tuple[Line, ...]
-    thermals: tuple[Thermal, ...]
-    hydros: tuple[Hydro, ...]
-    inflow: InflowStatistics
-    load: LoadStatistics
-    correlation: Correlation
+    lines: tuple[Line, ...] = ()
+    thermals: tuple[Thermal, ...] = ()
+    hydros: tuple[Hydro, ...] = ()
+    inflow: InflowStatistics = NO_INFLOW
+    load: LoadStatistics = NO_LOAD
+    correlation: Correlation = INDEPENDENT
     sources: tuple[Source, ...] = ()
     availability: SourceStatistics = NO_SOURCES
     """Of :attr:`sources`."""
@@ -59,12 +71,46 @@ class System:
 
     def __post_init__(self) -> None:
         for name in ("stages", *CHANGING, "constraints"):
-            ids = [entity.id for entity in getattr(self, name)]
-            if ids != sorted(set(ids)):
-                raise ValueError(f"{name} must be ascending by a unique id, got {ids}")
-        for name in self.changes:
-            if name not in CHANGING:
-                raise ValueError(f"changes are of {', '.join(CHANGING)}, not of {name}")
+            entities = tuple(getattr(self, name))
+            if name in ("lines", "thermals", "contracts", "pumps", "constraints"):
+                entities = tuple(sorted(entities, key=lambda entity: entity.id))
+            object.__setattr__(self, name, entities)
+        self._fill_in()
+        problems = problems_of(self)
+        if problems:
+            count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
+            raise ValueError("\n".join([f"{count} in the system:", *(f"  - {text}" for text in problems)]))
+
+    def _fill_in(self) -> None:
+        """Put statistics of the right shape where none are given."""
+        stages, blocks = len(self.stages), max((len(stage.blocks) for stage in self.stages), default=0)
+        if self.inflow is NO_INFLOW:
+            none = InflowStatistics.certain(np.zeros((len(self.hydros), stages)))
+            object.__setattr__(self, "inflow", none)
+        if self.load is NO_LOAD:
+            object.__setattr__(
+                self, "load", LoadStatistics.certain(np.zeros((len(self.buses), stages)), blocks)
+            )
+        if self.availability is NO_SOURCES:
+            full = SourceStatistics.certain(np.ones((len(self.sources), stages)), blocks)
+            object.__setattr__(self, "availability", full)
+        if self.correlation is INDEPENDENT:
+            alone = Correlation((np.eye(self.noise_dimension),), (0,) * stages)
+            object.__setattr__(self, "correlation", alone)
+
+    def __repr__(self) -> str:
+        days = f" from {self.stages[0].start_date} to {self.stages[-1].end_date}"
+        counts = [f"{len(self.stages)} stage{'s' * (len(self.stages) > 1)}{days}"]
+        for name in (*CHANGING, "constraints"):
+            count = len(getattr(self, name))
+            if count:
+                noun = NOUNS[name] if count == 1 else "pumping stations" if name == "pumps" else name
+                counts.append(f"{count} {noun}")
+        return f"System({', '.join(counts)})"
+
+    def differences(self, other: System) -> list[str]:
+        """Where *other* is not the same, by entity and field; arrays by their values. Empty: nowhere."""
+        return list(differences(self, other))
 
     @cached_property
     def bus_position(self) -> dict[int, int]:
