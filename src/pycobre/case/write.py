@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from pycobre.case import files
 from pycobre.case.findings import Findings
+from pycobre.case.given import given_case
 from pycobre.case.load import TABLES, check_case
-from pycobre.case.options import Schemes, StudyOptions
+from pycobre.case.options import StudyOptions
 from pycobre.case.tables import FloatArray, TableSpec
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json, config_json, stages_json
@@ -67,7 +68,7 @@ def write_case(
     target = Path(directory)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{target} is there and not empty: a case is written to a directory of its own")
-    chosen, findings = options or StudyOptions(), Findings()
+    chosen, findings = given_case(system, options, openings).options, Findings()
     documents, tables = _content(system, chosen, openings, findings)
     if findings.errors:
         raise CaseError(findings.errors)
@@ -91,13 +92,6 @@ def _content(
 ) -> tuple[dict[str, Json], dict[str, Rows]]:
     """Content of every file, after noting what none of them can hold."""
     refuse_history(system, findings)
-    for field, schemes in (
-        ("training_schemes", options.training_schemes),
-        ("simulation_schemes", options.simulation_schemes),
-    ):
-        if not {"external", "historical"}.isdisjoint(vars(schemes).values()):
-            message = "replays scenarios, which are no part of a system"
-            findings.add(UNSUPPORTED, files.CONFIG, message, field=field, hint=f"use {Schemes()}")
     documents = {
         files.CONFIG: config_json(options, system, openings is not None),
         files.STAGES: stages_json(system, depth_before(system)),

@@ -151,8 +151,8 @@ def _penalties(system: System, sides: dict[str, tuple[float, float]], findings: 
             findings.add(
                 UNSUPPORTED,
                 files.PENALTIES,
-                f"costs {bus.excess_cost_per_mwh:g}, at bus {usual.id} {usual.excess_cost_per_mwh:g}: the format"
-                " has one cost of excess for all buses",
+                f"costs {bus.excess_cost_per_mwh:g}, at bus {usual.id} {usual.excess_cost_per_mwh:g}: the"
+                " format has one cost of excess for all buses",
                 entity=name_entity("bus", bus.id, bus.name),
                 field="excess_cost_per_mwh",
                 hint="let them be alike, and change it by stage",

@@ -154,7 +154,7 @@ def change_tables(system: System, findings: Findings) -> dict[str, Rows]:
                     continue
                 row = _row(table.columns, left, place[2] is None)
                 if row:
-                    where = {table.key: place[0], "stage_id": place[1]}
+                    where: dict[str, int | None] = {table.key: place[0], "stage_id": place[1]}
                     if table.blocks:
                         where["block_id"] = place[2]
                     result.setdefault(table.file, []).append({**where, **row})

@@ -40,6 +40,7 @@ SIGNED |= {
 }
 # Limits that may be missing altogether, and prices at which something is out of the question.
 ENDLESS = ("_max_m3s", "_cost_per_m3s_h", "_cost_per_hm3", "depth_mw", "slack_cost_per_h", "lower", "upper")
+SAMPLING = ("saa", "lhs", "qmc_sobol", "qmc_halton", "historical_residuals")
 # Kinds whose statistics have a row or column for each: their order must be known.
 ORDERED = ("stages", "buses", "hydros", "sources")
 
@@ -97,6 +98,8 @@ def _of_stage(stage: Stage, name: str) -> Iterator[str]:
         yield f"{name}, blocks: must have the ids 0, 1, 2, …, got {[block.id for block in stage.blocks]}"
     if stage.num_openings < 1:
         yield f"{name}, num_openings: must be at least 1, got {stage.num_openings}"
+    if stage.sampling_method not in SAMPLING:
+        yield f"{name}, sampling_method: must be one of {', '.join(SAMPLING)}, got {stage.sampling_method}"
     for block in stage.blocks:
         if not block.hours > 0.0:
             yield f"{name}, block {block.id}, hours: must be above 0 h, got {block.hours}"
@@ -196,6 +199,10 @@ def _of_shapes(system: System) -> Iterator[str]:
                 yield f"{label}: holds what is no number"
             elif "std" in field and (array < 0.0).any():
                 yield f"{label}: holds a deviation below 0"
+    residuals = system.inflow.residuals or ((),) * T
+    for t, stage in enumerate(system.stages):
+        if stage.sampling_method == "historical_residuals" and not len(residuals[t]):
+            yield f"stage {stage.id}, sampling_method: there are no residuals of its season"
     profiles, chosen = system.correlation.profiles, system.correlation.profile_of_stage
     if len(chosen) != T or any(not 0 <= number < len(profiles) for number in chosen):
         yield f"correlation, profile_of_stage: must name one of {len(profiles)} profiles in {T} stages each"
