@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from pycobre.app.api import TrainingResult as TrainingResult
     from pycobre.app.api import train as train
     from pycobre.case import Change as Change
+    from pycobre.case import StudyOptions as StudyOptions
     from pycobre.case import export_schemas as export_schemas
     from pycobre.case import load_case as load_case
     from pycobre.case import migrate as migrate
+    from pycobre.case import write_case as write_case
     from pycobre.results import Results as Results
     from pycobre.study import Study as Study
+    from pycobre.system import System as System
 
     __version__: str
 
@@ -25,11 +28,14 @@ _PLACES = {
     "TrainingResult": "pycobre.app.api",
     "train": "pycobre.app.api",
     "Change": "pycobre.case",
+    "StudyOptions": "pycobre.case",
     "export_schemas": "pycobre.case",
     "load_case": "pycobre.case",
     "migrate": "pycobre.case",
+    "write_case": "pycobre.case",
     "Results": "pycobre.results",
     "Study": "pycobre.study",
+    "System": "pycobre.system",
 }
 __all__ = ["__version__", *_PLACES]
 

@@ -26,7 +26,7 @@ def test_targets_rise_at_the_least_rate_up_to_the_minimum(dam: Any, reload: Call
     assert case is not None, problems
     hydro = case.system.hydros[0]
     assert hydro.storage_initial_hm3 == 5.0
-    assert hydro.filling_targets_hm3 == {0: pytest.approx(5.0 + 744 * 0.036), 1: 50.0}
+    assert case.system.filling_targets_hm3[0] == {0: pytest.approx(5.0 + 744 * 0.036), 1: 50.0}
     filling, working = (case.system.hydros_in(case.system.stages[t])[0] for t in (1, 2))
     assert (filling.turbined_max_m3s, filling.storage_min_hm3) == (0.0, 50.0)
     assert filling.penalties.storage_below_cost_per_hm3 == 77.0

@@ -26,7 +26,7 @@ def lake(directory: Any) -> Any:
 def line(reload: Callable[..., Any], t: int) -> tuple[float, float]:
     case, problems = reload()
     assert case is not None, problems
-    evaporation = case.system.hydros[0].evaporation[t]
+    evaporation = case.system.evaporation[0][t]
     return evaporation.constant_m3s, evaporation.m3s_per_hm3
 
 

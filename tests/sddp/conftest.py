@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pycobre.stochastic import uncorrelated
 from pycobre.system import (
     Block,
     Bus,
@@ -121,7 +120,6 @@ def system() -> Callable[..., System]:
             hydros=tuple(hydros),
             inflow=InflowStatistics(mean, np.zeros(shape), none, none, none, past, "none"),
             load=LoadStatistics(demand, np.zeros(demand.shape), factor),
-            correlation=uncorrelated(len(hydros), len(stages)),
             **more,
         )
 

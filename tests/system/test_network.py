@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from pycobre.system import (
     Block,
+    Bus,
     ConstantProductivity,
     Correlation,
+    DeficitSegment,
     Hydro,
     HydroPenalties,
     InflowStatistics,
@@ -50,7 +53,7 @@ def _system(hydros: tuple[Hydro, ...]) -> System:
     count = len(hydros)
     return System(
         stages=(STAGE,),
-        buses=(),
+        buses=(Bus(0, "B", (DeficitSegment(math.inf, 1000.0),), 0.0),),
         lines=(),
         thermals=(Thermal(2, "Gas", 0, 0.0, 10.0, 50.0),),
         hydros=hydros,
@@ -63,7 +66,7 @@ def _system(hydros: tuple[Hydro, ...]) -> System:
             np.zeros((count, 0)),
             "none",
         ),
-        load=LoadStatistics(np.zeros((0, 1)), np.zeros((0, 1)), np.ones((0, 1, 2))),
+        load=LoadStatistics.certain([[0.0]], blocks=2),
         correlation=Correlation((np.eye(count),), (0,)),
         changes={"thermals": {(2, 0, None): {"cost_per_mwh": 60.0}, (2, 0, 1): {"generation_max_mw": 7.0}}},
     )

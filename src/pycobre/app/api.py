@@ -12,8 +12,10 @@ from pathlib import Path
 from pycobre.app.execute import result_of, run_on_ranks
 from pycobre.app.records import WorkerRecord
 from pycobre.app.request import RunRequest
+from pycobre.case import StudyOptions, given_case, write_case
 from pycobre.results import Results, StoredPolicy, read_policy
-from pycobre.study import RunFinished, StudyEvent
+from pycobre.study import RunFinished, Study, StudyEvent
+from pycobre.system import System
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,8 @@ class TrainingResult:
 
 
 def train(
-    case: str | PathLike[str],
+    case: str | PathLike[str] | System,
+    options: StudyOptions | None = None,
     *,
     num_workers: int = 1,
     backend: str = "auto",
@@ -68,7 +71,7 @@ def train(
     overrides: Mapping[str, object] | None = None,
     on_event: Callable[[StudyEvent], None] | None = None,
 ) -> TrainingResult:
-    """Trained policy of a case directory, with what the run came to.
+    """Trained policy of a case directory or a system, with what the run came to.
 
     The processes are fresh interpreters: this works from a script without a ``__main__`` guard, from a
     notebook and from ``python -c``. The result has the same bits for any ``num_workers`` and ``threads``.
@@ -76,9 +79,12 @@ def train(
     Parameters
     ----------
     case
-        Case directory.
+        Case directory, or a power system.
+    options
+        How a system is trained and simulated, their defaults if left out; a case directory says it itself.
     num_workers
-        Processes that share the work; 1 works in this one.
+        Processes that share the work; 1 works in this one. Several get a system as a case in a temporary
+        directory, so :func:`pycobre.write_case` must be able to write it.
     backend
         How workers talk: ``shm``, ``tcp``, or ``auto``, which is shm on Linux; ``local`` for a single one.
         Ranks over mpi are started by ``mpiexec -n N pycobre run CASE``.
@@ -91,7 +97,8 @@ def train(
     simulation
         Also simulate, as the case says.
     overrides
-        Settings on top of ``config.json`` by dotted key, such as ``{"training.iterations": 50}``.
+        Settings on top of a directory's ``config.json`` by dotted key, such as
+        ``{"training.iterations": 50}``.
     on_event
         Called in this process with every event of every worker; ``event.rank`` says whose it is. When it
         raises, the workers are ended and the exception goes on.
@@ -100,16 +107,22 @@ def train(
     ------
     CaseError
         The case is wrong; ``problems`` lists everything.
+    TypeError
+        A directory with options, or a system with overrides.
     BackendError, ResultsError
         Before any work is done.
     StageProblemError, WorkerError
         The run failed; with several workers the error is a ``WorkerError`` that names the rank and holds
         the worker's own exception as its ``__cause__``.
     """
+    if isinstance(case, System) and overrides:
+        raise TypeError("overrides are for case directories: give a system other options")
+    if not isinstance(case, System) and options is not None:
+        raise TypeError("options are for systems: a case directory has its own, which overrides change")
     scratch = Path(tempfile.mkdtemp(prefix="pycobre-"))
     place = scratch / "results"
     request = RunRequest.of(
-        Path(case),
+        scratch / "case" if isinstance(case, System) else Path(case),
         place if output is None else Path(output),
         force=force,
         threads=threads,
@@ -117,7 +130,11 @@ def train(
         overrides=dict(overrides or {}),
     )
     try:
-        summary, workers = result_of(run_on_ranks(request, num_workers, backend), on_event)
+        study = Study(given_case(case, options)) if isinstance(case, System) else None
+        if study is not None and num_workers > 1:
+            write_case(study.system, request.case, study.options)
+        events = run_on_ranks(request, num_workers, backend, study=study)
+        summary, workers = result_of(events, on_event)
         policy = read_policy(Path(request.output))
     finally:
         # A stage problem that was written down outlives the run: the error names its file.

@@ -29,15 +29,19 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 """Ranks share the cores among them already; libraries must not each take them all again."""
 
 
-def run_here(request: RunRequest, comm: Backend) -> Generator[RunEvent, None, None]:
+def run_here(
+    request: RunRequest, comm: Backend, study: Study | None = None
+) -> Generator[RunEvent, None, None]:
     """Events of the run in this process, alone or as one rank of *comm*.
+
+    A *study* that is given stands for the case of the request.
 
     Raises
     ------
     PycobreError
         See :meth:`pycobre.study.Study.run`.
     """
-    study = Study.load(request.case, request.overrides)
+    study = study or Study.load(request.case, request.overrides)
     interrupt = threading.Event()
     settings = RunSettings(
         output=Path(request.output),
@@ -59,18 +63,23 @@ def run_here(request: RunRequest, comm: Backend) -> Generator[RunEvent, None, No
     )
 
 
-def run_alone(request: RunRequest) -> Generator[RunEvent, None, None]:
+def run_alone(request: RunRequest, study: Study | None = None) -> Generator[RunEvent, None, None]:
     """Events of the run in this process, whatever group the environment says it is in."""
     with LocalCommunicator() as comm:
-        yield from run_here(request, comm)
+        yield from run_here(request, comm, study)
 
 
 def run_on_ranks(
-    request: RunRequest, ranks: int, backend: str, on_stderr: Callable[[int, bytes], None] | None = None
+    request: RunRequest,
+    ranks: int,
+    backend: str,
+    on_stderr: Callable[[int, bytes], None] | None = None,
+    study: Study | None = None,
 ) -> Generator[RunEvent, None, None]:
     """Events of the run on *ranks* fresh processes of this machine, each with the rank that tells it.
 
-    The case and the output are checked first, so that a mistake in them is told once and at once.
+    The case and the output are checked first, so that a mistake in them is told once and at once. A *study*
+    that is given stands for the case where a single rank works in this process.
 
     Raises
     ------
@@ -83,7 +92,7 @@ def run_on_ranks(
     """
     chosen = backend_of(backend, ranks)
     if ranks == 1:
-        yield from run_alone(request)
+        yield from run_alone(request, study)
         return
     Study.load(request.case, request.overrides)
     ResultsWriter(request.output, force=request.force).abandon()

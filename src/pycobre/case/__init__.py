@@ -1,5 +1,6 @@
-"""Case directories in Cobre's 0.18 format: read, checked in full, turned into a power system."""
+"""Case directories in Cobre's 0.18 format: read, checked in full, turned into a power system, and written."""
 
+from pycobre.case.given import given_case as given_case
 from pycobre.case.load import Case as Case
 from pycobre.case.load import check_case as check_case
 from pycobre.case.load import load_case as load_case
@@ -10,3 +11,4 @@ from pycobre.case.options import RowOption as RowOption
 from pycobre.case.options import Schemes as Schemes
 from pycobre.case.options import StudyOptions as StudyOptions
 from pycobre.case.schema import export_schemas as export_schemas
+from pycobre.case.write import write_case as write_case

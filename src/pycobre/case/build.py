@@ -12,7 +12,7 @@ from pycobre.case.ahead import ahead_of, later_stages
 from pycobre.case.changes import hydro_limits
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
-from pycobre.case.filling import filling_targets
+from pycobre.case.filling import filling_of
 from pycobre.case.inflow import StageInflow
 from pycobre.case.lags import Lags
 from pycobre.case.penalties import HydroPenaltyDefaults, SegmentRecord
@@ -29,7 +29,6 @@ from pycobre.system import (
     Contract,
     Correlation,
     DeficitSegment,
-    Evaporation,
     GenericConstraint,
     Hydro,
     HydroPenalties,
@@ -39,6 +38,7 @@ from pycobre.system import (
     ProductionModel,
     PumpingStation,
     Stage,
+    SurfaceEvaporation,
     System,
     Thermal,
 )
@@ -58,7 +58,7 @@ class Resolved:
     correlation: Correlation
     changes: dict[str, Changes]
     constraints: tuple[GenericConstraint, ...]
-    evaporation: dict[int, tuple[Evaporation, ...]]
+    evaporation: dict[int, SurfaceEvaporation]
 
 
 def build_system(case: CaseFiles, resolved: Resolved) -> System:
@@ -222,7 +222,7 @@ def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
             penalties=_build_penalties(hydro, case.penalties.hydro),
             evaporation=resolved.evaporation.get(hydro.id, ()),
             diversion_to_id=None if hydro.diversion is None else hydro.diversion.downstream_id,
-            filling_targets_hm3=filling_targets(hydro, storage[hydro.id], stages),
+            filling=filling_of(hydro),
             travel_hours=hydro.travel_time_hours or 0.0 if travels(hydro) else 0.0,
             past_outflow=past_outflow(case, hydro),
             service=service_of(hydro, stages),

@@ -6,22 +6,16 @@ from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
-from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import study_stages
-from pycobre.system import hm3_per_m3s
+from pycobre.system import Filling
 
 
-def filling_targets(hydro: HydroRecord, initial_hm3: float, stages: list[StageRecord]) -> dict[int, float]:
-    """Final storages, by stage id, that a reservoir reaches at its least rate until it holds its minimum."""
+def filling_of(hydro: HydroRecord) -> Filling | None:
+    """How the reservoir of *hydro* is filled, if it is."""
     if hydro.filling is None or hydro.entry_stage_id is None:
-        return {}
-    volume, targets = initial_hm3, {}
-    for stage in stages:
-        if hydro.filling.start_stage_id <= stage.id < hydro.entry_stage_id:
-            hours = sum(block.hours for block in stage.blocks)
-            volume += hm3_per_m3s(hours) * hydro.filling.filling_min_rate_m3s
-            targets[stage.id] = min(volume, hydro.reservoir.min_storage_hm3)
-    return targets
+        return None
+    filling = hydro.filling
+    return Filling(filling.start_stage_id, hydro.entry_stage_id, filling.filling_min_rate_m3s)
 
 
 def check_filling(case: CaseFiles, findings: Findings) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Mapping
-from datetime import timedelta
 
 import numpy as np
 
@@ -12,13 +10,9 @@ from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, name_entity
-from pycobre.case.stages import StageRecord
-from pycobre.case.statistics import study_stages
 from pycobre.case.tables import FloatArray, Table
-from pycobre.system import Evaporation
+from pycobre.system import SurfaceEvaporation, SurfacePoint
 
-M3_PER_MM_KM2 = 1000.0
-SECONDS_PER_DAY = 86400.0
 MONTHS = 12
 
 
@@ -27,16 +21,6 @@ class Geometry:
 
     def __init__(self, volume_hm3: FloatArray, height_m: FloatArray, area_km2: FloatArray) -> None:
         self.volume_hm3, self.height_m, self.area_km2 = volume_hm3, height_m, area_km2
-
-    def area_line(self, at_hm3: float) -> tuple[float, float]:
-        """Area at no volume and its slope, of the line that holds at a volume; a corner takes the upper."""
-        if len(self.volume_hm3) == 1:
-            return float(self.area_km2[0]), 0.0
-        last = len(self.volume_hm3) - 2
-        left = min(max(int(np.searchsorted(self.volume_hm3, at_hm3, "right")) - 1, 0), last)
-        rise = float(self.area_km2[left + 1] - self.area_km2[left])
-        slope = rise / float(self.volume_hm3[left + 1] - self.volume_hm3[left])
-        return float(self.area_km2[left]) - slope * float(self.volume_hm3[left]), slope
 
 
 def read_geometry(table: Table | None) -> dict[int, Geometry]:
@@ -54,12 +38,11 @@ def read_geometry(table: Table | None) -> dict[int, Geometry]:
 
 def resolve_evaporation(
     case: CaseFiles, geometry: Mapping[int, Geometry], findings: Findings
-) -> dict[int, tuple[Evaporation, ...]]:
-    """Evaporation of the plants that have any, one a stage."""
-    result: dict[int, tuple[Evaporation, ...]] = {}
+) -> dict[int, SurfaceEvaporation]:
+    """Evaporation of the plants that have any."""
+    result: dict[int, SurfaceEvaporation] = {}
     if not _check_geometry(case, geometry, findings):
         return result
-    shares = [_shares(stage) for stage in study_stages(case) if stage.end_date > stage.start_date]
     for hydro in case.hydros.hydros if case.hydros else []:
         if hydro.evaporation is None:
             continue
@@ -85,7 +68,7 @@ def resolve_evaporation(
                 hint=f"give its areas by volume, or take evaporation out of {files.HYDROS}",
             )
         if findings.count == before and hydro.id in geometry:
-            result[hydro.id] = tuple(_evaporation(hydro, geometry[hydro.id], part) for part in shares)
+            result[hydro.id] = _evaporation(hydro, geometry[hydro.id])
     return result
 
 
@@ -119,31 +102,12 @@ def _check_geometry(case: CaseFiles, geometry: Mapping[int, Geometry], findings:
     return findings.count == before
 
 
-Shares = tuple[tuple[int, float, float], ...]
-"""Months of a stage: number from 0, share of the stage's days, and m³/s of a mm a month on a km²."""
-
-
-def _shares(stage: StageRecord) -> Shares:
-    days = (stage.end_date - stage.start_date).days
-    per_month: dict[tuple[int, int], int] = {}
-    for offset in range(days):
-        day = stage.start_date + timedelta(days=offset)
-        per_month[day.year, day.month] = per_month.get((day.year, day.month), 0) + 1
-    return tuple(
-        (month - 1, count / days, M3_PER_MM_KM2 / (calendar.monthrange(year, month)[1] * SECONDS_PER_DAY))
-        for (year, month), count in per_month.items()
-    )
-
-
-def _evaporation(hydro: HydroRecord, geometry: Geometry, shares: Shares) -> Evaporation:
-    """Mean of the stage's days, each with the height of its month."""
+def _evaporation(hydro: HydroRecord, geometry: Geometry) -> SurfaceEvaporation:
     assert hydro.evaporation is not None
+    columns = (geometry.volume_hm3.tolist(), geometry.height_m.tolist(), geometry.area_km2.tolist())
     references = hydro.evaporation.reference_volumes_hm3
-    middle = (hydro.reservoir.min_storage_hm3 + hydro.reservoir.max_storage_hm3) / 2.0
-    constant = slope = 0.0
-    for month, share, flow_per_mm_km2 in shares:
-        area, rise = geometry.area_line(middle if references is None else references[month])
-        weight = share * hydro.evaporation.coefficients_mm[month] * flow_per_mm_km2
-        constant += weight * area
-        slope += weight * rise
-    return Evaporation(constant, slope)
+    return SurfaceEvaporation(
+        tuple(SurfacePoint(*point) for point in zip(*columns, strict=True)),
+        tuple(hydro.evaporation.coefficients_mm),
+        None if references is None else tuple(references),
+    )

@@ -108,7 +108,7 @@ class Case:
     Attributes
     ----------
     path
-        The directory.
+        The directory; ``None`` for a case that was made in Python.
     system
         The power system, its stages and statistics.
     options
@@ -123,7 +123,7 @@ class Case:
         What is odd about the case, but honoured.
     """
 
-    path: Path
+    path: Path | None
     system: System
     options: StudyOptions
     openings: tuple[FloatArray, ...] | None

@@ -100,21 +100,21 @@ class StudyOptions:
         engine's choice.
     """
 
-    forward_passes: int
-    iteration_limit: int
-    time_limit_s: float | None
-    bound_stalling: BoundStallingOption | None
-    stopping_mode: str
-    tree_seed: int
-    forward_seed: int
-    simulation_seed: int
-    simulation_scenarios: int
-    training_schemes: Schemes
-    simulation_schemes: Schemes
-    cost_scale_factor: float | None
-    export_stochastic: bool
-    rows: RowOption
-    openings_a_part: int | Literal["half"] | None
+    forward_passes: int = 4
+    iteration_limit: int = 100
+    time_limit_s: float | None = None
+    bound_stalling: BoundStallingOption | None = None
+    stopping_mode: str = "any"
+    tree_seed: int = DEFAULT_SEED
+    forward_seed: int = DEFAULT_SEED
+    simulation_seed: int = DEFAULT_SEED
+    simulation_scenarios: int = 0
+    training_schemes: Schemes = Schemes()
+    simulation_schemes: Schemes = Schemes()
+    cost_scale_factor: float | None = None
+    export_stochastic: bool = False
+    rows: RowOption = RowOption()
+    openings_a_part: int | Literal["half"] | None = None
 
 
 def check_options(case: CaseFiles, findings: Findings) -> None:

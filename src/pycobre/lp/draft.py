@@ -105,8 +105,8 @@ class Draft:
 
     def evaporation(self, h: int) -> Evaporation | None:
         """Evaporation of the hydro at position *h*, if it has any."""
-        hydro = self.hydros[h]
-        return hydro.evaporation[self.t] if hydro.evaporation and self.serves(h) else None
+        lines = self.system.evaporation[h]
+        return lines[self.t] if lines and self.serves(h) else None
 
     def slack(self, name: str, cost: float, upper: float = math.inf) -> int:
         """Column for missing a limit at *cost* a unit; ABSENT where no price lets it be missed."""

@@ -266,9 +266,9 @@ def _withdrawal(system: System, t: int) -> FloatArray:
 def _evaporated(system: System, t: int, mean_hm3: FloatArray) -> FloatArray:
     """What should evaporate at a mean storage."""
     lines = np.zeros((2, len(system.hydros)))
-    for h, plant in enumerate(system.hydros):
-        if plant.evaporation and plant.service.covers(system.stages[t]):
-            lines[:, h] = plant.evaporation[t].constant_m3s, plant.evaporation[t].m3s_per_hm3
+    for h, (plant, own) in enumerate(zip(system.hydros, system.evaporation, strict=True)):
+        if own and plant.service.covers(system.stages[t]):
+            lines[:, h] = own[t].constant_m3s, own[t].m3s_per_hm3
     return np.asarray(lines[0] + lines[1] * mean_hm3)
 
 

@@ -45,7 +45,7 @@ def add_reservoirs(draft: Draft) -> None:
             below = draft.slack(f"storage_below_hm3{label}", hydro.penalties.storage_below_cost_per_hm3)
             at["storage_below"][h] = below
             # One price for the worst moment, however many blocks there are; a filling target is of the last.
-            ends = draft.spans[-1:] if draft.stage.id in hydro.filling_targets_hm3 else draft.spans
+            ends = draft.spans[-1:] if draft.stage.id in draft.system.filling_targets_hm3[h] else draft.spans
             for span in ends:
                 name = f"storage_min_hm3{draft.span_label(h, span)}"
                 row = lp.row(name, hydro.storage_min_hm3, math.inf)

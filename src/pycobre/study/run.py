@@ -217,7 +217,7 @@ class Run:
         system, options = self.system, self.options
         return StudyStarted(
             rank=self.comm.rank,
-            case=str(self.case.path),
+            case=str(self.case.path or self.system),
             output=str(self.settings.output),
             backend=self.comm.backend,
             ranks=self.comm.size,
@@ -266,7 +266,7 @@ class Run:
     def _manifest(self, threads: int, finished: RunFinished) -> dict[str, object]:
         return {
             **{name: value for name, value in vars(finished).items() if name != "rank"},
-            "case": str(self.case.path.resolve()),
+            "case": None if self.case.path is None else str(self.case.path.resolve()),
             "overrides": self.overrides,
             "options": vars(self.options),
             "backend": self.comm.backend,

@@ -21,7 +21,6 @@ from pycobre.system.entities import Bus as Bus
 from pycobre.system.entities import ConstantProductivity as ConstantProductivity
 from pycobre.system.entities import Contract as Contract
 from pycobre.system.entities import DeficitSegment as DeficitSegment
-from pycobre.system.entities import Evaporation as Evaporation
 from pycobre.system.entities import Hydro as Hydro
 from pycobre.system.entities import HydroPenalties as HydroPenalties
 from pycobre.system.entities import Line as Line
@@ -32,7 +31,10 @@ from pycobre.system.entities import PumpingStation as PumpingStation
 from pycobre.system.entities import Source as Source
 from pycobre.system.entities import Thermal as Thermal
 from pycobre.system.network import System as System
-from pycobre.system.network import hm3_per_m3s as hm3_per_m3s
+from pycobre.system.reservoirs import Evaporation as Evaporation
+from pycobre.system.reservoirs import Filling as Filling
+from pycobre.system.reservoirs import SurfaceEvaporation as SurfaceEvaporation
+from pycobre.system.reservoirs import SurfacePoint as SurfacePoint
 from pycobre.system.travel import PastFlow as PastFlow
 from pycobre.system.travel import Transit as Transit
 from pycobre.system.uncertainty import AnnualComponent as AnnualComponent
@@ -41,3 +43,4 @@ from pycobre.system.uncertainty import InflowRecursion as InflowRecursion
 from pycobre.system.uncertainty import InflowStatistics as InflowStatistics
 from pycobre.system.uncertainty import LoadStatistics as LoadStatistics
 from pycobre.system.uncertainty import SourceStatistics as SourceStatistics
+from pycobre.system.units import hm3_per_m3s as hm3_per_m3s

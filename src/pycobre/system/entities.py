@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pycobre.system.ahead import Ahead
 from pycobre.system.changes import ALWAYS, Service
+from pycobre.system.reservoirs import Evaporation, Filling, SurfaceEvaporation
 from pycobre.system.travel import PastFlow
 
 
@@ -156,14 +156,6 @@ ProductionModel = ConstantProductivity | ProductionPlanes
 
 
 @dataclass(frozen=True)
-class Evaporation:
-    """Evaporation of a stage as a line in the mean of incoming and final storage (as for planes)."""
-
-    constant_m3s: float
-    m3s_per_hm3: float
-
-
-@dataclass(frozen=True)
 class HydroPenalties:
     """What a hydro plant pays for using water badly or missing a soft limit.
 
@@ -195,9 +187,9 @@ class Hydro:
     generation, the upper limit of outflow and the withdrawal are soft: missing them costs what
     ``penalties`` says. ``production`` holds one model a stage, in the order of :attr:`System.stages`.
     ``withdrawal_m3s`` is what is taken from the reservoir for other uses; below zero it is brought there.
-    ``evaporation`` holds a line a stage too, or nothing. ``diversion_to_id`` is the plant that a channel
-    past the turbines leads to; what it carries is no outflow. ``filling_targets_hm3`` names, by stage id,
-    the final storages of a reservoir that is being filled: missing them costs a price of its own, and the
+    ``evaporation`` follows from the surface, or holds a line a stage too, or nothing. ``diversion_to_id`` is
+    the plant that a channel past the turbines leads to; what it carries is no outflow. A reservoir that is
+    being filled (``filling``) has final storages to reach: missing them costs a price of its own, and the
     turbines don't turn in these stages. ``travel_hours`` is how long its outflow is under way to the plant
     below, and ``past_outflow`` what it was before the study.
 
@@ -221,11 +213,11 @@ class Hydro:
     production: tuple[ProductionModel, ...]
     penalties: HydroPenalties
     withdrawal_m3s: float = 0.0
-    evaporation: tuple[Evaporation, ...] = ()
+    evaporation: SurfaceEvaporation | tuple[Evaporation, ...] = ()
     diversion_to_id: int | None = None
     diversion_min_m3s: float = 0.0
     diversion_max_m3s: float = 0.0
-    filling_targets_hm3: Mapping[int, float] = field(default_factory=dict)
+    filling: Filling | None = None
     travel_hours: float = 0.0
     past_outflow: tuple[PastFlow, ...] = ()
     service: Service = ALWAYS

@@ -1,4 +1,4 @@
-"""The whole power system, ordered by id, and the conversions between its units."""
+"""The whole power system, ordered by id."""
 
 from __future__ import annotations
 
@@ -13,45 +13,51 @@ from numpy.typing import NDArray
 from pycobre.system.ahead import Deliveries, LaterDelivery, LaterStage
 from pycobre.system.calendar import Block, Stage
 from pycobre.system.changes import Changes, EntityT, changed
+from pycobre.system.checks import problems_of
+from pycobre.system.compare import NOUNS, differences
 from pycobre.system.constraints import GenericConstraint
 from pycobre.system.entities import Bus, Contract, Hydro, Line, PumpingStation, Source, Thermal
+from pycobre.system.reservoirs import Evaporation, SurfaceEvaporation
 from pycobre.system.travel import Transit
 from pycobre.system.uncertainty import (
+    INDEPENDENT,
+    NO_INFLOW,
+    NO_LOAD,
     NO_SOURCES,
     Correlation,
     InflowStatistics,
     LoadStatistics,
     SourceStatistics,
 )
+from pycobre.system.units import hm3_per_m3s
 
 CHANGING = ("buses", "lines", "thermals", "hydros", "sources", "contracts", "pumps")
 """Kinds of entities that :attr:`System.changes` may speak of."""
 
-SECONDS_PER_HOUR = 3600.0
-M3_PER_HM3 = 1.0e6
 
-
-def hm3_per_m3s(hours: float) -> float:
-    """Water volume in hm³ that a flow of 1 m³/s carries in *hours*."""
-    return SECONDS_PER_HOUR * hours / M3_PER_HM3
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class System:
     """A power system and the stages it is planned over.
 
-    Entities are kept ascending by id whatever order they came in, and so are the rows of
-    ``inflow`` (hydros) and ``load`` (buses): no result depends on the order of an input file.
+    Stages, buses, hydros and sources come ascending by id, and so do the rows of ``load``, ``inflow`` and
+    ``availability``; other entities are put in this order. No result depends on the order of an input file.
+    Statistics that are left out are none: no demand, no inflow, sources that are fully available, noise
+    terms that stand alone. :func:`dataclasses.replace` changes a system.
+
+    Raises
+    ------
+    ValueError
+        Entities, changes and arrays contradict each other; all of it is told, by entity and field.
     """
 
     stages: tuple[Stage, ...]
     buses: tuple[Bus, ...]
-    lines: tuple[Line, ...]
-    thermals: tuple[Thermal, ...]
-    hydros: tuple[Hydro, ...]
-    inflow: InflowStatistics
-    load: LoadStatistics
-    correlation: Correlation
+    lines: tuple[Line, ...] = ()
+    thermals: tuple[Thermal, ...] = ()
+    hydros: tuple[Hydro, ...] = ()
+    inflow: InflowStatistics = NO_INFLOW
+    load: LoadStatistics = NO_LOAD
+    correlation: Correlation = INDEPENDENT
     sources: tuple[Source, ...] = ()
     availability: SourceStatistics = NO_SOURCES
     """Of :attr:`sources`."""
@@ -65,12 +71,46 @@ class System:
 
     def __post_init__(self) -> None:
         for name in ("stages", *CHANGING, "constraints"):
-            ids = [entity.id for entity in getattr(self, name)]
-            if ids != sorted(set(ids)):
-                raise ValueError(f"{name} must be ascending by a unique id, got {ids}")
-        for name in self.changes:
-            if name not in CHANGING:
-                raise ValueError(f"changes are of {', '.join(CHANGING)}, not of {name}")
+            entities = tuple(getattr(self, name))
+            if name in ("lines", "thermals", "contracts", "pumps", "constraints"):
+                entities = tuple(sorted(entities, key=lambda entity: entity.id))
+            object.__setattr__(self, name, entities)
+        self._fill_in()
+        problems = problems_of(self)
+        if problems:
+            count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
+            raise ValueError("\n".join([f"{count} in the system:", *(f"  - {text}" for text in problems)]))
+
+    def _fill_in(self) -> None:
+        """Put statistics of the right shape where none are given."""
+        stages, blocks = len(self.stages), max((len(stage.blocks) for stage in self.stages), default=0)
+        if self.inflow is NO_INFLOW:
+            none = InflowStatistics.certain(np.zeros((len(self.hydros), stages)))
+            object.__setattr__(self, "inflow", none)
+        if self.load is NO_LOAD:
+            object.__setattr__(
+                self, "load", LoadStatistics.certain(np.zeros((len(self.buses), stages)), blocks)
+            )
+        if self.availability is NO_SOURCES:
+            full = SourceStatistics.certain(np.ones((len(self.sources), stages)), blocks)
+            object.__setattr__(self, "availability", full)
+        if self.correlation is INDEPENDENT:
+            alone = Correlation((np.eye(self.noise_dimension),), (0,) * stages)
+            object.__setattr__(self, "correlation", alone)
+
+    def __repr__(self) -> str:
+        days = f" from {self.stages[0].start_date} to {self.stages[-1].end_date}"
+        counts = [f"{len(self.stages)} stage{'s' * (len(self.stages) > 1)}{days}"]
+        for name in (*CHANGING, "constraints"):
+            count = len(getattr(self, name))
+            if count:
+                noun = NOUNS[name] if count == 1 else "pumping stations" if name == "pumps" else name
+                counts.append(f"{count} {noun}")
+        return f"System({', '.join(counts)})"
+
+    def differences(self, other: System) -> list[str]:
+        """Where *other* is not the same, by entity and field; arrays by their values. Empty: nowhere."""
+        return list(differences(self, other))
 
     @cached_property
     def bus_position(self) -> dict[int, int]:
@@ -150,6 +190,26 @@ class System:
             if plant.travel_hours > 0.0 and plant.downstream_id is not None
         )
 
+    @cached_property
+    def evaporation(self) -> tuple[tuple[Evaporation, ...], ...]:
+        """Lines of each hydro's evaporation, one a stage; none where nothing evaporates."""
+        return tuple(
+            hydro.evaporation.lines((hydro.storage_min_hm3 + hydro.storage_max_hm3) / 2.0, self.stages)
+            if isinstance(hydro.evaporation, SurfaceEvaporation)
+            else hydro.evaporation
+            for hydro in self.hydros
+        )
+
+    @cached_property
+    def filling_targets_hm3(self) -> tuple[Mapping[int, float], ...]:
+        """Of each hydro, by stage id, the final storages that are to be reached while it is being filled."""
+        return tuple(
+            {}
+            if hydro.filling is None
+            else hydro.filling.targets_hm3(hydro.storage_initial_hm3, hydro.storage_min_hm3, self.stages)
+            for hydro in self.hydros
+        )
+
     @property
     def noise_dimension(self) -> int:
         """Number of noise terms a stage: one a hydro, a bus of random demand, a source with statistics."""
@@ -225,10 +285,10 @@ class System:
     def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
         """Hydro plants with what holds in *stage*, or in a *block* of it, in service or not."""
         return tuple(
-            _being_filled(plant, plant.filling_targets_hm3[stage.id])
-            if stage.id in plant.filling_targets_hm3
-            else plant
-            for plant in self._in("hydros", self.hydros, stage, block)
+            _being_filled(plant, targets[stage.id]) if stage.id in targets else plant
+            for plant, targets in zip(
+                self._in("hydros", self.hydros, stage, block), self.filling_targets_hm3, strict=True
+            )
         )
 
     def differs_by_block(self, kind: str, stage: Stage) -> bool:

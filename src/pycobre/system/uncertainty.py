@@ -10,9 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+
+
+def _floats(values: ArrayLike) -> FloatArray:
+    return np.array(values, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,20 @@ class InflowStatistics:
     residual_ratio: FloatArray | None = None
     residuals: tuple[FloatArray, ...] | None = None
 
+    @classmethod
+    def certain(cls, mean_m3s: ArrayLike, nonnegativity: str = "penalty") -> InflowStatistics:
+        """Inflows (H, T) without any deviation."""
+        return cls.independent(mean_m3s, np.zeros_like(np.asarray(mean_m3s, dtype=np.float64)), nonnegativity)
+
+    @classmethod
+    def independent(
+        cls, mean_m3s: ArrayLike, std_m3s: ArrayLike, nonnegativity: str = "penalty"
+    ) -> InflowStatistics:
+        """Inflows with mean and deviation (H, T) that do not depend on what was before."""
+        mean, std = _floats(mean_m3s), _floats(std_m3s)
+        none = np.zeros((*mean.shape, 0))
+        return cls(mean, std, none, none, none, np.zeros((len(mean), 0)), nonnegativity)
+
     @property
     def order(self) -> int:
         """The highest autoregressive order P of any plant."""
@@ -130,6 +148,12 @@ class LoadStatistics:
     std_mw: FloatArray
     block_factor: FloatArray
 
+    @classmethod
+    def certain(cls, mean_mw: ArrayLike, blocks: int = 1) -> LoadStatistics:
+        """Demand (B, T) without any deviation, alike in all of the *blocks* of a stage."""
+        mean = _floats(mean_mw)
+        return cls(mean, np.zeros_like(mean), np.ones((*mean.shape, blocks)))
+
     @property
     def random_buses(self) -> tuple[int, ...]:
         """Positions of the buses whose demand is random in some stage."""
@@ -157,6 +181,12 @@ class SourceStatistics:
     block_factor: FloatArray
     drawn: tuple[int, ...] = ()
 
+    @classmethod
+    def certain(cls, mean: ArrayLike, blocks: int = 1) -> SourceStatistics:
+        """Shares (S, T) of the capacity that are available for certain, alike in all *blocks* of a stage."""
+        share = _floats(mean)
+        return cls(share, np.zeros_like(share), np.ones((*share.shape, blocks)))
+
     def clip(self, t: int, noise: FloatArray) -> FloatArray:
         """Noise (.., drawn sources) of stage position *t*, cut where availability leaves 0 to 1."""
         rows = list(self.drawn)
@@ -164,9 +194,6 @@ class SourceStatistics:
         spread = np.where(std > 0.0, std, 1.0)
         cut = np.clip(noise, -mean / spread, (1.0 - mean) / spread)
         return np.where(std > 0.0, cut, noise)
-
-
-NO_SOURCES = SourceStatistics(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,3 +210,10 @@ class Correlation:
 
     profiles: tuple[FloatArray, ...]
     profile_of_stage: tuple[int, ...]
+
+
+NO_INFLOW = InflowStatistics.certain(np.zeros((0, 0)))
+NO_LOAD = LoadStatistics.certain(np.zeros((0, 0)))
+NO_SOURCES = SourceStatistics.certain(np.zeros((0, 0)))
+INDEPENDENT = Correlation((), ())
+"""These stand for statistics that a system was not given."""
