@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
 from engine import peer_environment
 
 DATA = Path(__file__).parents[1] / "tests" / "parity" / "data"

@@ -78,9 +78,7 @@ def write_external(case: Path, rows: list[tuple[int, int, int, float]]) -> None:
     names = ("scenario_id", "stage_id", "hydro_id", "value_m3s")
     types = (pa.int32(), pa.int32(), pa.int32(), pa.float64())
     columns = [pa.array(column, type) for column, type in zip(zip(*rows, strict=True), types, strict=True)]
-    pq.write_table(
-        pa.table(columns, list(names)), case / "scenarios" / "external_inflow_scenarios.parquet"
-    )
+    pq.write_table(pa.table(columns, list(names)), case / "scenarios" / "external_inflow_scenarios.parquet")
 
 
 @pytest.mark.parametrize(
@@ -172,8 +170,7 @@ def value_of_d19(results: Any) -> float:
         for r in results.inflow_lags.to_arrow().to_pylist()
     }
     noise = {
-        (r["stage_id"], r["opening"], r["term"]): r["noise"]
-        for r in results.openings.to_arrow().to_pylist()
+        (r["stage_id"], r["opening"], r["term"]): r["noise"] for r in results.openings.to_arrow().to_pylist()
     }
     productivity, turbined, storage, start = (1.0, 0.8), (100.0, 80.0), (200.0, 150.0), (100.0, 75.0)
     past = ((50.0, 45.0), (30.0, 28.0))

@@ -7,7 +7,7 @@ from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.statistics import study_stages
-from pycobre.system import Filling
+from pycobre.system import Filling, hm3_per_m3s
 
 
 def filling_of(hydro: HydroRecord) -> Filling | None:
@@ -57,11 +57,13 @@ def check_filling(case: CaseFiles, findings: Findings) -> None:
         if not 0.0 <= started[hydro.id] <= low:
             message = f"starts at {started[hydro.id]:g} hm³, beyond its minimum of {low:g} hm³"
             note(files.INITIAL, "filling_storage", message, "it is full enough: leave filling out")
-        targets = filling_targets(hydro, started[hydro.id], stages)
-        if targets and entry is not None and entry <= known[-1] and max(targets.values()) < low:
+        filled = [stage for stage in stages if start <= stage.id < (entry or start)]
+        hours = sum(block.hours for stage in filled for block in stage.blocks)
+        brought = started[hydro.id] + hm3_per_m3s(hours) * hydro.filling.filling_min_rate_m3s
+        if filled and entry is not None and entry <= known[-1] and brought < low:
             findings.warn(
                 files.HYDROS,
-                f"brings {max(targets.values()):g} hm³ until stage {entry}, but the minimum is {low:g} hm³:"
+                f"brings {brought:g} hm³ until stage {entry}, but the minimum is {low:g} hm³:"
                 " the rest is left to the river, or to the penalties",
                 entity=entity,
                 field="filling.filling_min_rate_m3s",
