@@ -1,10 +1,11 @@
 """Figures of cobre-python 0.18.0 on its own cases, on openings and scenarios that we can be given too.
 
-    python bench/beside_cobre.py CASES [--peer-python PYTHON]
+    python bench/beside_cobre.py CASES [--only CASE ...] [--peer-python PYTHON]
 
-CASES is the directory of the 22 cases of Cobre 0.18. Written is `tests/parity/data/cobre_0.18.0.json`: for each
-case the last lower bound, and of a simulation the mean cost, the cost of each scenario, and which opening it
-drew in each stage (found from its inflows), so that others can be simulated on the same scenarios. Stochastic
+CASES is the directory of the 22 cases of Cobre 0.18. Written is `tests/parity/data/cobre_0.18.0.json`: for
+each case the last lower bound, and of a simulation the mean cost; where openings differ also the cost of each
+scenario, and which opening it drew in each stage (found from its inflows), so that others can simulate the
+same scenarios. `--only` makes some figures and keeps the others. Stochastic
 cases read the openings under `tests/parity/data`, which are those that the peer exports for its tree seed.
 `4ree-2-stages` and `4ree-4-stages` are 4ree cut to its first stages, where both converge.
 """
@@ -23,7 +24,6 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
 from engine import peer_environment
 
 DATA = Path(__file__).parents[1] / "tests" / "parity" / "data"
