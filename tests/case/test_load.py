@@ -284,6 +284,10 @@ def test_given_openings_are_arrays_by_stage(directory: Any, load: Callable[..., 
     assert case.warnings == ()
     assert [opening.shape for opening in case.openings] == [(2, 3)] * 3
     np.testing.assert_array_equal(case.openings[2], [[200, 201, 202], [210, 211, 212]])
+    # The file counts a class by the day of service: the first hydro is now the last to come.
+    directory.put("system/hydros.json", "hydros.0.operational_start_date", "1990-01-02")
+    case = load({"training.scenario_source.openings.source": "file"})
+    np.testing.assert_array_equal(case.openings[2], [[201, 200, 202], [211, 210, 212]])
 
 
 @pytest.mark.parametrize(

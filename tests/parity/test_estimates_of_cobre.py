@@ -72,14 +72,14 @@ def test_annual_component_agrees(shared_cases: Path) -> None:
 
 
 def test_national_case_with_annual_component_is_mended_with_a_warning(shared_cases: Path) -> None:
-    """Cobre stops at hydro 153: its coefficients imply a negative residual variance."""
+    """Cobre stops at season 5 of hydro 153: its coefficients imply a negative residual variance."""
     found, findings = estimated(shared_cases / "national" / "brazil-2025-01", {})
     assert found.residual_ratio is not None
     assert np.isfinite(found.residual_ratio).all()
     assert (found.residual_ratio > 0.0).all()
     (mended,) = [warning for warning in findings.warnings if "residual variance" in warning.message]
     assert mended.entity == "hydro 153 (JURUENA)"
-    assert mended.message.startswith("in season")
+    assert mended.message.startswith("in seasons 5, 6 the model implied a negative residual variance")
 
 
 def test_bound_with_annual_component_agrees(shared_cases: Path, tmp_path: Path) -> None:

@@ -68,7 +68,10 @@ def run(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Change a key of config.json for this run.", show_default=False
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a key of config.json, or as stages.KEY one of every stage, for this run.",
+            show_default=False,
         ),
     ] = None,
     as_json: Json = False,
@@ -113,7 +116,10 @@ def validate(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Change a key of config.json first.", show_default=False
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a key of config.json, or as stages.KEY one of every stage, first.",
+            show_default=False,
         ),
     ] = None,
     as_json: Json = False,

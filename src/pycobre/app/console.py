@@ -112,11 +112,12 @@ class RunConsole:
 
     def _finished(self, event: RunFinished) -> None:
         self._print(f"{event.status}: {event.reason} after {event.iterations} iterations", "bold")
-        measure = "  risk-averse: not to be compared with the simulated mean" if event.risk_averse else ""
-        self._print(f"  lower bound      {event.lower_bound:20,.4f}{measure}")
+        kind = "risk-averse bound" if event.risk_averse else "lower bound"
+        apart = "  not to be compared with a plain mean" if event.risk_averse else ""
+        self._print(f"  {kind:17}{event.lower_bound:20,.4f}{apart}")
         if event.simulated_mean is not None and event.simulated_ci95 is not None:
             self._print(
-                f"  simulated cost   {event.simulated_mean:20,.4f}  ± {event.simulated_ci95:,.4f} (95 %)"
+                f"  {'simulated cost':17}{event.simulated_mean:20,.4f}  ± {event.simulated_ci95:,.4f} (95 %)"
             )
         if event.bound_holds is False:
             self._print(

@@ -22,6 +22,10 @@ FloatArray = NDArray[np.float64]
 SIGNIFICANCE = 1.96
 """Partial autocorrelations beyond so many deviations of noise's own are significant (95 %)."""
 
+_IMPOSSIBLE = (
+    "the model implied a negative residual variance: orders were lowered, each time where it was lowest"
+)
+
 
 @dataclass(frozen=True)
 class EstimationSettings:
@@ -270,9 +274,8 @@ class _PlantEstimator:
             else:  # nothing of its own is left to explain too much: the season of highest order gives way
                 worst = max(range(self.seasons), key=lambda m: (len(self.models[m].coefficients), -m))
                 self.models[worst].coefficients, self.models[worst].annual = [], 0.0
-            self.remarks.append(
-                (worst, "the model implied a negative residual variance: its order was lowered")
-            )
+            failing = {worst, *(m for m in range(self.seasons) if self.variance[m] <= 0.0)}
+            self.remarks += [(season, _IMPOSSIBLE) for season in sorted(failing)]
 
     def _effective(self) -> FloatArray:
         """Standardised coefficients by season with the annual component spread over its twelve lags."""
