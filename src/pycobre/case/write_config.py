@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date, timedelta
 from typing import Any
 
@@ -10,6 +11,9 @@ from pycobre.case.options import RowOption, Schemes, StudyOptions
 from pycobre.system import Stage, System
 
 Json = dict[str, Any]
+
+EXACT_PERIOD = timedelta(days=32)
+"""To multiply and divide by a power of two changes no number."""
 
 
 def config_json(options: StudyOptions, system: System, openings: bool) -> Json:
@@ -152,14 +156,34 @@ def _seasons(system: System) -> Json | None:
 
 
 def periods_before(system: System, depth: int) -> list[tuple[date, date]]:
-    """First day, and the day after the last, of *depth* periods before the study, the latest first."""
+    """First day, and the day after the last, of *depth* periods before the study, the latest first.
+
+    They are months, or as long as the first stage; but of so many days that the mean over them is exact,
+    where it would not be over those.
+    """
     first = system.stages[0]
-    months = is_calendar_month(first.start_date, first.end_date)
-    periods, end = [], first.start_date
-    for _ in range(depth):
-        start = end - (first.end_date - first.start_date)
-        if months:
+    periods = _chain(first.start_date, first.end_date - first.start_date, depth)
+    if is_calendar_month(first.start_date, first.end_date):
+        periods, end = [], first.start_date
+        for _ in range(depth):
             start = (end - timedelta(days=1)).replace(day=1)
-        periods.append((start, end))
-        end = start
+            periods.append((start, end))
+            end = start
+    for number, (start, end) in enumerate(periods):
+        days = (end - start).days
+        for value in system.inflow.past_m3s[:, number].tolist():
+            if days * averaged(value, days) / days != value:
+                return _chain(first.start_date, EXACT_PERIOD, depth)
     return periods
+
+
+def _chain(end: date, length: timedelta, count: int) -> list[tuple[date, date]]:
+    return [(end - (number + 1) * length, end - number * length) for number in range(count)]
+
+
+def averaged(value: float, days: int) -> float:
+    """Number whose mean over *days* is the very *value*, if there is one: the reader's sum rounds."""
+    tried = [value]
+    for side in (-math.inf, math.inf):
+        tried += [math.nextafter(value, side), math.nextafter(math.nextafter(value, side), side)]
+    return next((number for number in tried if days * number / days == value), value)

@@ -10,7 +10,7 @@ import numpy as np
 from pycobre.case import files
 from pycobre.case.findings import Findings
 from pycobre.case.unsupported import UNSUPPORTED
-from pycobre.case.write_config import Json, periods_before
+from pycobre.case.write_config import Json, averaged, periods_before
 from pycobre.case.write_tables import Rows
 from pycobre.stochastic import YEAR
 from pycobre.system import System, season_occurrences
@@ -73,7 +73,7 @@ def initial_lists(system: System) -> Json:
     for h, hydro in enumerate(system.hydros):
         own = [lag + 1 - occurrence[t] for t, lag in np.argwhere(used[h]).tolist()]
         for number, (start, end) in enumerate(periods[: max([*own, 0])]):
-            value = _averaged(float(system.inflow.past_m3s[h, number]), (end - start).days)
+            value = averaged(float(system.inflow.past_m3s[h, number]), (end - start).days)
             window = {"start_date": start.isoformat(), "end_date": end.isoformat()}
             observed.append({"hydro_id": hydro.id, **window, "value_m3s": value})
         released += [
@@ -90,7 +90,7 @@ def initial_lists(system: System) -> Json:
         for id, value in plant.ahead.past_mw.items() if plant.ahead is not None else ():
             stage = stages[id]
             window = {"start_date": stage.start_date.isoformat(), "end_date": stage.end_date.isoformat()}
-            whole = _averaged(value, (stage.end_date - stage.start_date).days)
+            whole = averaged(value, (stage.end_date - stage.start_date).days)
             decided.append({"thermal_id": plant.id, **window, "value_mw": whole})
     return {
         "recent_observations": observed,
@@ -126,11 +126,3 @@ def _used(system: System) -> np.ndarray:
 def _occurrence(system: System) -> list[int]:
     spans = season_occurrences([stage.season_id for stage in system.stages])
     return [number for number, span in enumerate(spans) for _ in span]
-
-
-def _averaged(value: float, days: int) -> float:
-    """Number whose mean over *days* is the very *value*: the reader multiplies and divides by them."""
-    tried = [value]
-    for side in (-math.inf, math.inf):
-        tried += [math.nextafter(value, side), math.nextafter(math.nextafter(value, side), side)]
-    return next((number for number in tried if days * number / days == value), value)
