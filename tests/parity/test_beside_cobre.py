@@ -83,7 +83,7 @@ def write_external(case: Path, rows: list[tuple[int, int, int, float]]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "stages", "iterations", "passes"),
-    [("1dtoy", None, 70, 10), ("4ree", 2, 100, 1)],
+    [("1dtoy", None, 100, 10), ("4ree", 2, 100, 1)],
     ids=["1dtoy", "4ree-2-stages"],
 )
 def test_converged_bound_and_mean_of_the_same_scenarios_are_those_of_cobre(
