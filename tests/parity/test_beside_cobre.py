@@ -83,7 +83,7 @@ def write_external(case: Path, rows: list[tuple[int, int, int, float]]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "stages", "iterations", "passes"),
-    [("1dtoy", None, 70, 10), ("4ree", 2, 100, 1)],
+    [("1dtoy", None, 100, 10), ("4ree", 2, 100, 1)],
     ids=["1dtoy", "4ree-2-stages"],
 )
 def test_converged_bound_and_mean_of_the_same_scenarios_are_those_of_cobre(
@@ -106,13 +106,10 @@ def test_converged_bound_and_mean_of_the_same_scenarios_are_those_of_cobre(
 def test_bound_of_the_whole_year_is_on_its_way_to_cobres(shared_cases: Path, tmp_path: Path) -> None:
     """Neither converges within minutes; after as many passes both are as far, below what Cobre reaches."""
     case = copied(shared_cases, tmp_path, "4ree")
-    settings = {"training.iterations": 256, **FROM_FILE, **replay(case, FIGURES["4ree"]["openings"])}
-    result = pycobre.train(
-        case, output=tmp_path / "results", simulation=True, num_workers=2, overrides=settings
-    )
+    settings = {"training.iterations": 256, **FROM_FILE}
+    result = pycobre.train(case, num_workers=2, overrides=settings)
     assert result.lower_bound == pytest.approx(60866295708.637, rel=1e-5)
     assert result.lower_bound < FIGURES["4ree"]["lower_bound"] * (1.0 + 1e-6)
-    assert result.summary.simulated_mean == pytest.approx(FIGURES["4ree"]["mean_cost"], rel=1e-3)
 
 
 def test_weeks_and_a_month_differ_by_the_statistics_that_cobre_takes_from_external_scenarios(
