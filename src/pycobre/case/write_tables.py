@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -53,8 +54,15 @@ def plant_tables(system: System) -> dict[str, Rows]:
     """Planes, productivities of zero and surfaces."""
     planes, energy, surfaces = [], [], []
     for hydro in system.hydros:
+        # The planes of most stages stand for every stage without planes of its own.
+        models = Counter(model for model in hydro.production if isinstance(model, ProductionPlanes))
+        usual = models.most_common(1)[0][0] if models else None
+        first = True
         for stage, model in zip(system.stages, hydro.production, strict=True):
-            where = {"hydro_id": hydro.id, "stage_id": stage.id}
+            where: dict[str, Any] = {"hydro_id": hydro.id, "stage_id": None if model == usual else stage.id}
+            if model == usual and not first:
+                continue
+            first = first and model != usual
             if isinstance(model, ProductionPlanes):
                 planes += [
                     {

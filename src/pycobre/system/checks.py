@@ -116,7 +116,9 @@ def _of_record(record: EntityT, name: str, known: Mapping[str, Collection[int]])
         elif is_dataclass(value):
             yield from _of_record(value, label, known)
         elif isinstance(value, tuple):
-            for position, item in enumerate(value):
+            # Production models are often the same ones in every stage.
+            once = {id(item): (position, item) for position, item in reversed(list(enumerate(value)))}
+            for position, item in once.values():
                 if is_dataclass(item) and not hasattr(item, "id"):
                     yield from _of_record(item, f"{label}[{position}]", known)
         elif isinstance(value, (int, float)) and not isinstance(value, bool) and "id" not in field.name:
@@ -128,6 +130,8 @@ def _of_record(record: EntityT, name: str, known: Mapping[str, Collection[int]])
 
 
 def _of_number(value: float, field: str, label: str) -> Iterator[str]:
+    if 0.0 <= value < math.inf:  # a national system has hundreds of thousands
+        return
     endless = any(field.endswith(end) for end in ENDLESS)
     if math.isnan(value) or (math.isinf(value) and not endless):
         yield f"{label}: must be a finite number, got {value}"
@@ -157,17 +161,19 @@ def _of_changes(system: System) -> Iterator[str]:
             kinds = [name for name in NOUNS if name not in ("stages", "blocks", "constraints")]
             yield f"changes are of {', '.join(kinds)}, not of {kind}"
             continue
-        entities = {entity.id: entity for entity in getattr(system, kind)}
+        known = {
+            entity.id: {*vars(entity), *vars(getattr(entity, "penalties", entity))}
+            for entity in getattr(system, kind)
+        }
         for (id, stage, block), values in changes.items():
             label = f"changes of {NOUNS[kind]} {id} in stage {stage}"
-            entity = entities.get(id)
-            if entity is None:
+            own = known.get(id)
+            if own is None:
                 yield f"{label}: {NOUNS[kind]} {id} does not exist"
             if stage not in blocks:
                 yield f"{label}: stage {stage} does not exist"
             elif block is not None and block not in blocks[stage]:
                 yield f"{label}: block {block} does not exist in this stage"
-            own = {*vars(entity), *vars(getattr(entity, "penalties", entity))} if entity is not None else None
             for attribute, value in values.items():
                 if own is not None and attribute not in own:
                     yield f"{label}: a {NOUNS[kind]} has no {attribute}"

@@ -27,6 +27,8 @@ def differences(one: object, other: object, where: str = "") -> Iterator[str]:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         yield from _of_arrays(one, other, where)
     elif is_dataclass(one) and type(one) is type(other):
+        if one == other:
+            return
         for field in fields(one):
             yield from _of_field(getattr(one, field.name), getattr(other, field.name), where, field.name)
     elif isinstance(one, Mapping) and isinstance(other, Mapping):
