@@ -32,8 +32,9 @@ void StageProblem::add_cuts(int count, const double *intercepts, const double *s
         if (worker) worker->add_rows(fresh);
 }
 
-void StageProblem::choose_rows(const std::vector<int> &extras) {
-    rows_ = extras;
+void StageProblem::choose_rows(const std::vector<int> &cuts) {
+    rows_ = cuts;
+    for (int &row : rows_) row += data_.planes.count();
     for (auto &worker : workers_)
         if (worker) worker->choose_rows(rows_);
 }

@@ -77,12 +77,12 @@ void bind_stage(nb::module_ &m) {
                  self.add_cuts(static_cast<int>(intercepts.size()), intercepts.data(), slopes.data());
              })
         .def("choose_rows",
-             [](StageProblem &self, In<int, 1> rows) {
-                 for (size_t k = 0; k < rows.size(); ++k) {
-                     require(rows.data()[k] >= 0 && rows.data()[k] < self.extras(), "rows");
-                     require(k == 0 || rows.data()[k - 1] < rows.data()[k], "rows: not ascending");
+             [](StageProblem &self, In<int, 1> cuts) {
+                 for (size_t k = 0; k < cuts.size(); ++k) {
+                     require(cuts.data()[k] >= 0 && cuts.data()[k] < self.cuts(), "cuts");
+                     require(k == 0 || cuts.data()[k - 1] < cuts.data()[k], "cuts: not ascending");
                  }
-                 self.choose_rows(vector_of(rows));
+                 self.choose_rows(vector_of(cuts));
              })
         .def("expectation",
              [](StageProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,

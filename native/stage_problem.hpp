@@ -5,8 +5,9 @@
 //                  θ - β_decided·x_state >= α + β_carried·(k0 + K·s + L·ω)      one row a cut
 //
 // The incoming state s and the noise ω move bounds only. Planes and cuts stand apart from the core rows and are
-// numbered together, planes first. Not every one is a row: the caller chooses a working set, and one outside it
-// joins the LP when a solution violates it, for the rest of that unit of work.
+// numbered together, planes first. Not every one is a row: the caller chooses a working set of cuts, a start basis
+// brings the planes and cuts that were binding with it, and others join the LP when a solution violates them, for
+// the rest of that unit of work.
 //
 // A unit of work (one trial point with some openings in order, or one dispatch) begins with clearSolver and a
 // start basis that the caller gives, so its result is a function of the problem, the cuts, that basis and its
@@ -133,7 +134,7 @@ class StageProblem {
     StageProblem(const StageProblem &) = delete;
     StageProblem &operator=(const StageProblem &) = delete;
     void add_cuts(int count, const double *intercepts, const double *slopes);  // as rows, until choose_rows
-    void choose_rows(const std::vector<int> &extras);
+    void choose_rows(const std::vector<int> &cuts);
     // Of each of `units` states: the optimal values and slopes of its openings first .. last - 1, weighted by
     // their probabilities and summed in order.
     Failure expectation(int units, const double *states, const int *first, const int *last,

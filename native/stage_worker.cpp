@@ -63,11 +63,13 @@ void Worker::begin(const int8_t *basis, int length) {
     Highs_clearSolver(highs);
     if (length == 0) return;
     const int core = data_.columns() + data_.rows();
-    std::vector<int> missing;  // binding in the basis, so it must be a row
-    for (int extra = 0; extra < length - core; ++extra)
-        if (basis[core + extra] != kHighsBasisStatusBasic && basis[core + extra] != kUsedLater &&
-            !is_row_[extra])
-            missing.push_back(extra);
+    const int planes = data_.planes.count();
+    std::vector<int> missing;  // binding in the basis, or a plane that was in another opening: it must be a row
+    for (int extra = 0; extra < length - core; ++extra) {
+        const int8_t basic = basis[core + extra];
+        const bool is_used = basic != kHighsBasisStatusBasic && (basic != kUsedLater || extra < planes);
+        if (is_used && !is_row_[extra]) missing.push_back(extra);
+    }
     append_rows(missing);
     for (int j = 0; j < data_.columns(); ++j) column_status_[j] = basis[j];
     for (int i = 0; i < data_.rows(); ++i) row_status_[i] = basis[data_.columns() + i];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 
@@ -77,7 +78,7 @@ class Assembly:
         carried_state: list[tuple[int, int, float]],
         carried_noise: list[tuple[int, int, float]],
     ) -> StageTemplate:
-        """The finished template."""
+        """The finished template; names that other stages have too are in memory once."""
         rows, columns, carried = len(self._rows), len(self._columns), len(carried_constant)
         return StageTemplate(
             name=self.name,
@@ -94,8 +95,8 @@ class Assembly:
             carried_constant=np.array(carried_constant, dtype=np.float64),
             carried_state=Sparse.of(carried_state, (carried, states_in)),
             carried_noise=Sparse.of(carried_noise, (carried, noises)),
-            column_names=tuple(column[0] for column in self._columns),
-            row_names=tuple(row[0] for row in self._rows),
+            column_names=tuple(sys.intern(column[0]) for column in self._columns),
+            row_names=tuple(sys.intern(row[0]) for row in self._rows),
         )
 
     def _all_planes(self, columns: int, states: int) -> Planes:

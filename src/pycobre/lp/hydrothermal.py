@@ -43,10 +43,11 @@ class StageModel:
 def build_stages(system: System, recursion: InflowRecursion) -> tuple[StageModel, ...]:
     """Stage problems of *system*, one a stage, with inflows by *recursion*."""
     states = StateLayout.of(recursion, system)
-    return tuple(_build(Draft(system, recursion, states, t)) for t in range(len(system.stages)))
+    names = states.names(system)
+    return tuple(_build(Draft(system, recursion, states, t), names) for t in range(len(system.stages)))
 
 
-def _build(draft: Draft) -> StageModel:
+def _build(draft: Draft, state_names: tuple[str, ...]) -> StageModel:
     add_buses(draft)
     add_thermals(draft)
     add_commitments(draft)
@@ -67,5 +68,5 @@ def _build(draft: Draft) -> StageModel:
         carried_state=by_state,
         carried_noise=by_noise,
     )
-    template = replace(template, state_names=draft.states.names(draft.system))
+    template = replace(template, state_names=state_names)
     return StageModel(template, Layout(**draft.at))

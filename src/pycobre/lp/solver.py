@@ -184,12 +184,11 @@ class StageSolver(ABC):
         """Take cuts θ >= intercept + slope·s', shapes (C,) and (C, X')."""
 
     @abstractmethod
-    def choose_rows(self, planes: NDArray[np.int32], cuts: NDArray[np.int32]) -> None:
-        """Keep only these *planes* and *cuts* as rows of the LP.
+    def choose_rows(self, cuts: NDArray[np.int32]) -> None:
+        """Keep only *cuts*, positions in the order in which they were added, ascending, as rows of the LP.
 
-        Both are positions, ascending, of cuts in the order in which they were added. The others join the LP
-        where a solution violates them: the optimum is the same, and quicker to find. Before the first choice
-        no plane is a row.
+        The others join it where a solution violates them: the optimum is the same, and quicker to find. No plane
+        is chosen: a unit of work begins with those that matter in its start basis.
         """
 
     @abstractmethod
@@ -321,10 +320,9 @@ class HighsSolver(StageSolver):
         """Take the cuts, as rows until the next :meth:`choose_rows`."""
         self._problem.add_cuts(np.ascontiguousarray(intercept), np.ascontiguousarray(slope))
 
-    def choose_rows(self, planes: NDArray[np.int32], cuts: NDArray[np.int32]) -> None:
-        """Rebuild every thread's rows of planes and cuts."""
-        first = len(self.template.planes)
-        self._problem.choose_rows(np.concatenate([planes, cuts + first], dtype=np.int32))
+    def choose_rows(self, cuts: NDArray[np.int32]) -> None:
+        """Rebuild every thread's cut rows."""
+        self._problem.choose_rows(cuts)
 
     def expectation(
         self,

@@ -193,9 +193,9 @@ class Backward:
         return record
 
     def _keep_bases(self, node: int, fresh: BasisArray, scenarios: IntArray | None) -> None:
-        """Let the next iteration start from *fresh* bases (parts, M, L), without rows that don't matter."""
+        """Let the next iteration start from *fresh* bases (parts, M, L), and drop cuts that don't matter."""
         policy, solver = self.policy, self.solvers[node]
         keepers = scenarios.tolist() if scenarios is not None else list(range(policy.pool.forward_passes))
         if scenarios is None:  # all forward passes set out from this state
             fresh = np.repeat(fresh, len(keepers), axis=1)
-        solver.choose_rows(*policy.keep_bases(node, keepers, fresh, solver.cuts, self.iteration))
+        solver.choose_rows(policy.keep_bases(node, keepers, fresh, solver.cuts, self.iteration))

@@ -12,7 +12,7 @@ from pycobre.lp import BASIC, BasisArray, StageSolver
 from pycobre.sddp.cuts import CutPool
 from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
-from pycobre.sddp.selection import NodeRows, PlaneRows, RowSelection
+from pycobre.sddp.selection import NodeRows, RowSelection
 from pycobre.sddp.work import OPENINGS_A_PART, parts_of
 
 FloatArray = NDArray[np.float64]
@@ -62,7 +62,6 @@ class Policy:
         self._bases: list[BasisArray] = [
             np.empty((len(parts), forward_passes, 0), dtype=np.int8) for parts in self.parts
         ]
-        self._planes = [PlaneRows() for _ in graph.nodes]
         self._rows = [NodeRows(selection or RowSelection()) for _ in graph.nodes]
 
     @property
@@ -81,8 +80,8 @@ class Policy:
 
     def keep_bases(
         self, node: int, scenarios: Sequence[int], fresh: BasisArray, cuts: int, iteration: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Start *scenarios* of *node* from *fresh* bases from now on; returns planes and cuts that are rows.
+    ) -> NDArray[np.int32]:
+        """Start *scenarios* of *node* from *fresh* bases from now on; returns the cuts that are rows.
 
         Parameters
         ----------
@@ -102,11 +101,7 @@ class Policy:
             kept[:] = fresh[:, :1]  # a scenario that never came by starts from the first that did
         kept[:, list(scenarios)] = fresh
         self._bases[node] = kept
-        first = length - cuts - len(self.graph.nodes[node].template.planes)
-        return (
-            self._planes[node].choose(fresh[:, :, first : length - cuts], iteration),
-            self._rows[node].choose(self.pool.of(node), cuts, fresh, iteration),
-        )
+        return self._rows[node].choose(self.pool.of(node), cuts, fresh, iteration)
 
     def evaluate(self, node: int, state: FloatArray) -> float:
         """Future cost after *node* that the cuts promise at outgoing *state*; ``-inf`` without cuts."""

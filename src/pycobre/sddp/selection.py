@@ -1,4 +1,4 @@
-"""Which planes and cuts of a node are rows of its stage problem from the start of a unit of work.
+"""Which cuts of a node are rows of its stage problem from the start of a unit of work.
 
 All others join where a solution violates them, so no choice lowers a bound or moves a cost: it only changes
 how long problems take, and which of several optimal solutions they find. Every rank chooses from the same
@@ -51,28 +51,6 @@ class RowSelection:
     every: int = 1
     first_iteration: int = 1
     most_rows: int | None = None
-
-
-@dataclass(eq=False)
-class PlaneRows:
-    """The choice of one node's planes that are rows: those binding at some trial point lately."""
-
-    _last_used: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
-    def choose(self, fresh: BasisArray, iteration: int) -> NDArray[np.int32]:
-        """Positions of the planes that are rows from now on, ascending.
-
-        Parameters
-        ----------
-        fresh : (parts, M, P)
-            What the bases just found say of the node's planes.
-        iteration
-            The iteration at hand.
-        """
-        if len(self._last_used) == 0:
-            self._last_used = np.full(fresh.shape[2], -RECENT_ITERATIONS)
-        self._last_used[(fresh != BASIC).any(axis=(0, 1))] = iteration
-        return np.flatnonzero(self._last_used > iteration - RECENT_ITERATIONS).astype(np.int32)
 
 
 @dataclass(eq=False)
