@@ -187,8 +187,8 @@ class StageSolver(ABC):
     def choose_rows(self, cuts: NDArray[np.int32]) -> None:
         """Keep only *cuts*, positions in the order in which they were added, ascending, as rows of the LP.
 
-        The others join it where a solution violates them: the optimum is the same, and quicker to find. No plane
-        is chosen: a unit of work begins with those that matter in its start basis.
+        The others join it where a solution violates them: the optimum is the same, and quicker to find. No
+        plane is chosen: a unit of work begins with those that matter in its start basis.
         """
 
     @abstractmethod

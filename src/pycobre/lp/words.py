@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from pycobre.lp.sparse import Sparse
 from pycobre.lp.template import StageTemplate
@@ -165,6 +164,8 @@ def _left_of(
 
     The limit, what is asked for, and whether the limit is the most.
     """
+    from scipy.optimize import linprog  # takes half a second, which no rank should spend at its start
+
     free = [(-np.inf, np.inf)] * len(row.factor)
     for k in columns:
         free[k] = (float(template.column_lower[k]), float(template.column_upper[k]))

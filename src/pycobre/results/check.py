@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from pycobre.errors import ResultsError
@@ -156,6 +155,8 @@ def _batches(results: Results) -> Iterator[_Batch]:
 
 
 def _rows_of(results: Results, name: str, ids: NDArray[np.int32], columns: list[str]) -> pa.Table:
+    import pyarrow.dataset as ds  # imports pandas, which no rank should do at its start
+
     path, scenario = results.table(name).path, ds.field("scenario_id")
     with explained("read", path):
         rows = ds.dataset(path).to_table(
