@@ -64,7 +64,7 @@ def result_of(root: Path) -> tuple[Result | None, tuple[Problem, ...]]:
     def watched(*arguments: Any) -> Any:
         """Which cuts are rows of a stage's problem shows in nothing else."""
         rows = keep_bases(*arguments)
-        told.append(("rows", *rows[1].tolist()))
+        told.append(("rows", *rows.tolist()))
         return rows
 
     with patch.object(Policy, "keep_bases", watched):
