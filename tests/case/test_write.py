@@ -95,7 +95,8 @@ def systems(draw: Any) -> System:
     )
     a, b = (bus.id for bus in buses)
     up, down = sorted(ids[2:])
-    surface = (SurfacePoint(0.0, 1.0, draw(amounts)), SurfacePoint(100.0, 9.0, draw(amounts)))
+    areas = sorted(draw(st.lists(amounts, min_size=2, max_size=2)))  # a reservoir widens as it fills
+    surface = (SurfacePoint(0.0, 1.0, areas[0]), SurfacePoint(100.0, 9.0, areas[1]))
     hydros = []
     for id, below in ((up, down), (down, None)):
         full = draw(st.floats(60.0, 1e3))
