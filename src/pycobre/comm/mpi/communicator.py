@@ -19,8 +19,9 @@ from pycobre.comm.mpi.joining import await_all
 from pycobre.comm.mpi.library import MPI, start, time_limit
 from pycobre.comm.mpi.notices import Finding
 from pycobre.comm.mpi.place import node_of
-from pycobre.comm.mpi.small import Remembered, Small
+from pycobre.comm.mpi.small import Small
 from pycobre.comm.mpi.window import MpiRegion, Windows
+from pycobre.comm.remembered import Remembered
 
 Array = npt.NDArray[Any]
 Given = ParamSpec("Given")
@@ -120,8 +121,7 @@ class MpiCommunicator(Backend):
         """The fold of all ranks' *send* in every rank's *recv*, in rank order."""
         last = self._remembered
         if last is not None and last.fits(send, recv, op):
-            last.reduce()
-            return
+            return last.repeat()
         source, target, reduction = check_allreduce(send, recv, op)
         if source.nbytes > INLINE_BYTES or not source.size:
             group = self._group
@@ -131,7 +131,8 @@ class MpiCommunicator(Backend):
             return
         small = Small(self._group, source, target, reduction)
         small.reduce()
-        self._remembered = Remembered(small, send, recv, op) if Remembered.lasts(send, recv) else None
+        if Remembered.lasts(send, recv):
+            self._remembered = Remembered(small.reduce, send, recv, reduction)
 
     def prepare_allreduce(self, send: Array, recv: Array, op: ReduceOp) -> Callable[[], None]:
         """A function that is ``allreduce(send, recv, op)`` on these very arrays."""

@@ -34,31 +34,3 @@ class Small:
         self._mine[:] = self._given
         self._meet(self._call)
         fold(self._op, self._parts, self._target)
-
-
-class Remembered:
-    """The last small reduction, and the arrays as the caller gave them."""
-
-    def __init__(self, small: Small, send: Array, recv: Array, op: ReduceOp) -> None:
-        self.reduce = small.reduce
-        self._send, self._recv, self._op = send, recv, op
-        self._dtype, self._size = send.dtype, send.size
-
-    @staticmethod
-    def lasts(send: Array, recv: Array) -> bool:
-        """Whether it may be remembered: vectors of numbers, and no more kept alive than their few bytes."""
-        return all(
-            type(array) is np.ndarray and array.ndim == 1 and array.flags.owndata for array in (send, recv)
-        )
-
-    def fits(self, send: Array, recv: Array, op: ReduceOp) -> bool:
-        """Whether this is the one, with arrays that nobody has given another form since."""
-        return (
-            send is self._send
-            and recv is self._recv
-            and op is self._op
-            and send.dtype is self._dtype
-            and recv.dtype is self._dtype
-            and send.size == self._size == recv.size
-            and recv.flags.writeable
-        )
