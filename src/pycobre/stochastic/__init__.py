@@ -23,4 +23,5 @@ from pycobre.stochastic.sources import IN_SAMPLE as IN_SAMPLE
 from pycobre.stochastic.sources import OUT_OF_SAMPLE as OUT_OF_SAMPLE
 from pycobre.stochastic.sources import ForwardNoise as ForwardNoise
 from pycobre.stochastic.sources import Replay as Replay
+from pycobre.stochastic.sources import noise_that_makes as noise_that_makes
 from pycobre.stochastic.sources import replay_inflows as replay_inflows

@@ -71,6 +71,34 @@ class ForwardNoise:
         return self.within_reach(node, result)
 
 
+def noise_that_makes(
+    wanted: FloatArray, mean: FloatArray, scale: FloatArray, names: Sequence[str], stage: str, unit: str = ""
+) -> FloatArray:
+    """Noise (S, n) with which *mean* + *scale* · noise is *wanted* (S, n); zero where there is no scale.
+
+    Parameters
+    ----------
+    mean : (S, n) or (n,)
+    scale : (n,)
+    names, stage, unit
+        What the error calls them.
+
+    Raises
+    ------
+    ValueError
+        Something without scale is to be other than its mean.
+    """
+    missed = (scale == 0.0) & (np.abs(wanted - mean) > 1e-6 * np.maximum(1.0, np.abs(wanted)))
+    if missed.any():
+        scenario, place = (int(i) for i in np.argwhere(missed)[0])
+        certain = np.broadcast_to(mean, wanted.shape)[scenario, place]
+        raise ValueError(
+            f"{names[place]} is certain in {stage}, at {certain:g}{unit},"
+            f" and can't have {wanted[scenario, place]:g}{unit}"
+        )
+    return np.where(scale > 0.0, (wanted - mean) / np.where(scale > 0.0, scale, 1.0), 0.0)
+
+
 def replay_inflows(
     recursion: InflowRecursion, statistics: InflowStatistics, inflow_m3s: Sequence[FloatArray]
 ) -> Replay:
@@ -92,15 +120,9 @@ def replay_inflows(
         certain = recursion.constant_m3s[:, stage] + (recursion.lag[None, :, stage, :order] * lags).sum(
             axis=2
         )
+        names = [f"hydro number {hydro}" for hydro in range(wanted.shape[1])]
         scale = recursion.noise_scale_m3s[:, stage]
-        missed = (scale == 0.0) & (np.abs(wanted - certain) > 1e-6 * np.maximum(1.0, np.abs(wanted)))
-        if missed.any():
-            scenario, hydro = (int(i) for i in np.argwhere(missed)[0])
-            raise ValueError(
-                f"hydro number {hydro} is certain in stage number {stage}, at {certain[scenario, hydro]:g}"
-                f" m³/s, and can't have {wanted[scenario, hydro]:g} m³/s"
-            )
-        noise.append(np.where(scale > 0.0, (wanted - certain) / np.where(scale > 0.0, scale, 1.0), 0.0))
+        noise.append(noise_that_makes(wanted, certain, scale, names, f"stage number {stage}", " m³/s"))
         mean += recursion.season_share[stage] * wanted
         if recursion.season_ends[stage]:
             if order:

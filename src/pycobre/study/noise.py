@@ -13,6 +13,7 @@ from pycobre.stochastic import (
     OUT_OF_SAMPLE,
     ForwardNoise,
     Replay,
+    noise_that_makes,
     raisable,
     replay_inflows,
 )
@@ -103,15 +104,10 @@ def _replay(
     std: FloatArray,
 ) -> Replay:
     """Noise that makes the *given* values, (S, n) a stage, of entities with (n, T) *mean* and *std*."""
-    noise = []
-    for t, values in enumerate(given):
-        center, spread = mean[:, t], std[:, t]
-        missed = (spread == 0.0) & (np.abs(values - center) > 1e-6 * np.maximum(1.0, np.abs(values)))
-        if missed.any():
-            scenario, place = (int(i) for i in np.argwhere(missed)[0])
-            raise ValueError(
-                f"{kind} {ids[place]} is certain in stage {system.stages[t].id}, at {center[place]:g},"
-                f" and can't have {values[scenario, place]:g}"
-            )
-        noise.append(np.where(spread > 0.0, (values - center) / np.where(spread > 0.0, spread, 1.0), 0.0))
-    return Replay(tuple(noise))
+    names = [f"{kind} {id}" for id in ids]
+    return Replay(
+        tuple(
+            noise_that_makes(values, mean[:, t], std[:, t], names, f"stage {stage.id}")
+            for t, (stage, values) in enumerate(zip(system.stages, given, strict=True))
+        )
+    )

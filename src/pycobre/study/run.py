@@ -173,10 +173,10 @@ class Run:
 
     def _source(self, schemes: Schemes) -> ForwardNoise | None:
         """Where forward passes take their noise from, with correlation factors that rank 0 worked out."""
-        profiles = self.system.correlation.profiles
-        factors = np.zeros((len(profiles), self.system.noise_dimension, self.system.noise_dimension))
         if schemes.in_sample:
             return None
+        profiles, terms = self.system.correlation.profiles, self.system.noise_dimension
+        factors = np.zeros((len(profiles), terms, terms))
         if self.comm.rank == 0:
             factors[:] = [correlation_factor(profile) for profile in profiles]
         self.comm.broadcast(factors.reshape(-1), 0)
