@@ -98,3 +98,11 @@ def test_a_table_that_lacks_rows_is_named(written):
     pq.write_table(pa.table(whole).slice(1), path)
     with pytest.raises(ResultsError, match=r"table hydros of .* lacks rows"):
         written.check()
+
+
+@pytest.mark.parametrize("broken_first", [True, False])
+def test_the_place_told_is_that_of_a_broken_balance_whatever_batch_it_is_in(broken_first):
+    large = checks.Balance("water", "hm³", 5, 9.0, "a large reservoir, within its tolerance", 0)
+    small = checks.Balance("water", "hm³", 5, 1.0, "a small reservoir", 1)
+    told = checks._joined(small, large) if broken_first else checks._joined(large, small)
+    assert (told.count, told.worst, told.place, told.broken) == (10, 1.0, "a small reservoir", 1)

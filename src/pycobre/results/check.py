@@ -86,24 +86,25 @@ def check_balances(results: Results) -> tuple[Balance, ...]:
 def _joined(before: Balance | None, now: Balance) -> Balance:
     if before is None:
         return now
-    worse = now if now.worst > before.worst else before
+    # As within a batch: of broken ones the worst, not a large one that is within its tolerance.
+    worse = max(before, now, key=lambda balance: (not balance.holds, balance.worst))
     return replace(worse, count=before.count + now.count, broken=before.broken + now.broken)
 
 
 class _Batch:
     """M scenarios: columns as (M, T or all blocks, entities) arrays, and what they stand for."""
 
-    def __init__(self, results: Results, ids: NDArray[np.int32]) -> None:
+    def __init__(
+        self, results: Results, ids: NDArray[np.int32], blocks: pa.Table, entities: list[dict[str, Any]]
+    ) -> None:
         self._results, self.ids = results, ids
-        blocks = results.table("stages").to_arrow()
         self.stage_of_block, self.block = (blocks[name].to_numpy() for name in ("stage_id", "block_id"))
         self.hours: FloatArray = blocks["hours"].to_numpy()
         self.starts = np.flatnonzero(np.diff(self.stage_of_block, prepend=self.stage_of_block[0] - 1))
         self.stage = self.stage_of_block[self.starts]
         self.start_date = blocks["start_date"].to_numpy()[self.starts]
-        rows: list[dict[str, Any]] = results.table("entities").to_arrow().to_pylist()
         self.entities: dict[str, list[dict[str, Any]]] = {}
-        for row in rows:
+        for row in entities:
             self.entities.setdefault(row["kind"], []).append(row)
 
     def of(self, kind: str) -> list[dict[str, Any]]:
@@ -150,8 +151,9 @@ def _batches(results: Results) -> Iterator[_Batch]:
     ids: NDArray[np.int32] = results.table("scenarios").to_arrow(["scenario_id"])["scenario_id"].to_numpy()
     rows = max(results.table(name).rows for name in ("hydros", "thermals", "buses", "exchanges"))
     size = max(1, _BATCH_ROWS * len(ids) // max(rows, 1))
+    blocks, entities = results.table("stages").to_arrow(), results.table("entities").to_arrow().to_pylist()
     for first in range(0, len(ids), size):
-        yield _Batch(results, ids[first : first + size])
+        yield _Batch(results, ids[first : first + size], blocks, entities)
 
 
 def _rows_of(results: Results, name: str, ids: NDArray[np.int32], columns: list[str]) -> pa.Table:
