@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from pycobre.comm.tcp.circle import Circle
+from pycobre.comm.tcp.door import Guest
 from pycobre.comm.tcp.handshake import ClientHandshake, Hello, JobKeys, Outcome, ServerHandshake
 
 SECRET = b"only the ranks of this job know"
@@ -75,7 +77,15 @@ def test_noise_of_every_kind_changes_nothing(party):
         group.whole()
 
 
-def test_what_was_recorded_or_made_up_opens_no_door(party):
+def test_what_was_recorded_or_made_up_opens_no_door(party, monkeypatch):
+    rank_1_is_in, let_in = threading.Event(), Circle._let_in
+
+    def watched(circle: Circle, guest: Guest) -> None:
+        let_in(circle, guest)
+        if 1 in circle.control:
+            rank_1_is_in.set()
+
+    monkeypatch.setattr(Circle, "_let_in", watched)
     group = party(3)
     group.start(0, 1)
     keys = JobKeys(SECRET, group.config(2).job_id)
@@ -96,6 +106,7 @@ def test_what_was_recorded_or_made_up_opens_no_door(party):
         assert mirror.recv(100) == b""
     with connect() as splice:  # rank 2's proof after rank 1's hello
         assert proof_against(splice, keys, HELLO, proof=proof) == b""
+    assert rank_1_is_in.wait(10)  # until then who knows the secret may take its place
     for hello_of, expected in (
         (Hello(1, 0, 3, data=False), Outcome.DUPLICATE),
         (Hello(0, 0, 3, data=False), Outcome.DUPLICATE),
