@@ -125,7 +125,7 @@ class TcpCommunicator(Backend):
         self._barrier = self._agenda(Kind.BARRIER)
         self._exchange = Exchange(self.rank, self.size, self._channels, self._driver)
         # Others learn of a rank that ends without close(), or forgets its communicator.
-        self._end = weakref.finalize(self, _let_go, os.getpid(), self._watch, self._channels)
+        self._end = weakref.finalize(self, _end_open, os.getpid(), self._use, self._watch, self._channels)
         _open_groups.add(self)
 
     @_collective(Kind.ALLGATHERV)
@@ -278,7 +278,7 @@ class TcpCommunicator(Backend):
         try:
             self._refusal = _CLOSED
             self._end.detach()
-            _let_go(os.getpid(), self._watch, self._channels, ended=False)
+            _let_go(self._watch, self._channels, ended=False)
         finally:
             self._use.release()
 
@@ -387,12 +387,19 @@ _FORKED = "this process was forked from a rank, it is not one itself"
 _open_groups: weakref.WeakSet[TcpCommunicator] = weakref.WeakSet()
 
 
-def _let_go(process: int, watch: Watch, channels: dict[int, Channel], ended: bool = True) -> None:
-    if os.getpid() != process:
-        return
+def _let_go(watch: Watch, channels: dict[int, Channel], *, ended: bool) -> None:
     watch.leave(ended=ended)
     for channel in channels.values():
         channel.link.close()
+
+
+def _end_open(process: int, use: threading.Lock, watch: Watch, channels: dict[int, Channel]) -> None:
+    if os.getpid() != process:
+        return
+    if use.acquire(False):
+        _let_go(watch, channels, ended=True)
+    else:  # a daemon thread waits in a call: what it waits with goes with the process, not before it
+        watch.leave(ended=True, closing=False)
 
 
 def _disown_all() -> None:

@@ -143,15 +143,24 @@ class Watch:
         """Whether the collective that this rank is in can't come about any more."""
         return not self._final or self._final[0].sequence <= self.entered
 
-    def leave(self, *, ended: bool) -> None:
-        """Tell the others that this rank goes, and end the thread; *ended* if nobody called close."""
+    def leave(self, *, ended: bool, closing: bool = True) -> None:
+        """Tell the others that this rank goes, and end the thread.
+
+        Parameters
+        ----------
+        ended
+            Whether nobody called close.
+        closing
+            Whether to close the control links and :attr:`wake`; no thread waits with them then.
+        """
         if self._thread is None:
             return
         self._post(Leave(self.entered, ended))
         if self._thread is threading.current_thread():  # the garbage collector came by in it
             return
         self._thread.join()
-        self._close()
+        if closing:
+            self._close()
 
     def disown(self) -> None:
         """Let go of everything without a word, in a process that was forked from the rank."""
