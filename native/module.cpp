@@ -4,4 +4,5 @@
 NB_MODULE(_native, m) {
     bind_shm(m);
     bind_stage(m);
+    bind_dense(m);
 }

@@ -3,3 +3,4 @@
 
 void bind_shm(nanobind::module_ &m);    // shm_bind.cpp: collectives over shared memory
 void bind_stage(nanobind::module_ &m);  // stage_bind.cpp: batches of stage problems on HiGHS
+void bind_dense(nanobind::module_ &m);  // dense_bind.cpp: the same on our own dual simplex

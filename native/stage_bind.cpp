@@ -46,29 +46,34 @@ FailureTuple tuple_of(const Failure &failure) { return {failure.unit, failure.op
 
 void bind_stage(nb::module_ &m) {
     m.def("highs_version", [] { return std::string(Highs_version()); });
-    nb::class_<StageProblem>(m, "StageProblem")
+    nb::class_<StageData>(m, "StageData")
         .def(
             "__init__",
-            [](StageProblem *self, In<double, 1> cost, In<double, 1> column_lower, In<double, 1> column_upper,
+            [](StageData *self, In<double, 1> cost, In<double, 1> column_lower, In<double, 1> column_upper,
                In<double, 1> row_lower, In<double, 1> row_upper, In<int, 1> start, In<int, 1> index,
                In<double, 1> value, Sparse row_state, Sparse row_noise, const PlaneArrays &planes,
                In<int, 1> state_columns, In<double, 1> carried_constant, Sparse carried_state,
-               Sparse carried_noise, int states_in, int noises, int future_column, double cost_scale, int threads,
-               bool keep, Options options, std::vector<Options> ladder) {
-                StageData data{vector_of(cost), vector_of(column_lower), vector_of(column_upper),
-                               vector_of(row_lower), vector_of(row_upper), vector_of(value), vector_of(start),
-                               vector_of(index), triplets_of(row_state), triplets_of(row_noise),
-                               planes_of(planes), vector_of(state_columns), vector_of(carried_constant),
-                               triplets_of(carried_state), triplets_of(carried_noise), states_in, noises,
-                               future_column, cost_scale};
-                new (self) StageProblem(std::move(data), threads, keep, std::move(options), std::move(ladder));
+               Sparse carried_noise, int states_in, int noises, int future_column, double cost_scale) {
+                new (self) StageData{vector_of(cost), vector_of(column_lower), vector_of(column_upper),
+                                     vector_of(row_lower), vector_of(row_upper), vector_of(value), vector_of(start),
+                                     vector_of(index), triplets_of(row_state), triplets_of(row_noise),
+                                     planes_of(planes), vector_of(state_columns), vector_of(carried_constant),
+                                     triplets_of(carried_state), triplets_of(carried_noise), states_in, noises,
+                                     future_column, cost_scale};
             },
             nb::arg("cost"), nb::arg("column_lower"), nb::arg("column_upper"), nb::arg("row_lower"),
             nb::arg("row_upper"), nb::arg("start"), nb::arg("index"), nb::arg("value"), nb::arg("row_state"),
             nb::arg("row_noise"), nb::arg("planes"), nb::arg("state_columns"), nb::arg("carried_constant"),
             nb::arg("carried_state"), nb::arg("carried_noise"), nb::arg("states_in"), nb::arg("noises"),
-            nb::arg("future_column"), nb::arg("cost_scale"), nb::arg("threads"), nb::arg("keep"),
-            nb::arg("options"), nb::arg("ladder"))
+            nb::arg("future_column"), nb::arg("cost_scale"));
+    nb::class_<StageProblem>(m, "StageProblem")
+        .def(
+            "__init__",
+            [](StageProblem *self, const StageData &data, int threads, bool keep, Options options,
+               std::vector<Options> ladder) {
+                new (self) StageProblem(data, threads, keep, std::move(options), std::move(ladder));
+            },
+            nb::arg("data"), nb::arg("threads"), nb::arg("keep"), nb::arg("options"), nb::arg("ladder"))
         .def("add_cuts",
              [](StageProblem &self, In<double, 1> intercepts, In<double, 2> slopes) {
                  require(self.data().future_column >= 0, "cuts: a last stage takes none");

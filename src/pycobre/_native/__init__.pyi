@@ -10,13 +10,14 @@ from pycobre._native import shm as shm
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int32]
 _Bytes = NDArray[np.int8]
+_Flags = NDArray[np.uint8]
 _Triplets = tuple[_Ints, _Ints, _Floats]
 _Planes = tuple[_Ints, _Ints, _Ints, _Floats, _Floats, _Triplets]
 _Options = Sequence[tuple[str, str]]
 
 def highs_version() -> str: ...
 
-class StageProblem:
+class StageData:
     def __init__(
         self,
         cost: _Floats,
@@ -38,10 +39,11 @@ class StageProblem:
         noises: int,
         future_column: int,
         cost_scale: float,
-        threads: int,
-        keep: bool,
-        options: _Options,
-        ladder: Sequence[_Options],
+    ) -> None: ...
+
+class StageProblem:
+    def __init__(
+        self, data: StageData, threads: int, keep: bool, options: _Options, ladder: Sequence[_Options]
     ) -> None: ...
     def add_cuts(self, intercepts: _Floats, slopes: _Floats) -> None: ...
     def choose_rows(self, cuts: _Ints) -> None: ...
@@ -97,3 +99,55 @@ class StageProblem:
     def pivots(self) -> int: ...
     @property
     def recoveries(self) -> list[int]: ...
+
+class DenseProblem:
+    def __init__(self, data: StageData, threads: int) -> None: ...
+    def add_cuts(self, intercepts: _Floats, slopes: _Floats) -> None: ...
+    def cuts_from(self, first: int, intercepts: _Floats, slopes: _Floats) -> None: ...
+    def know_starts(self, bases: _Bytes) -> None: ...
+    def expectation(
+        self,
+        states: _Floats,
+        first: _Ints,
+        last: _Ints,
+        noises: _Floats,
+        probabilities: _Floats,
+        values: _Floats,
+        slopes: _Floats,
+        bases_out: _Bytes,
+        failed: _Flags,
+    ) -> None: ...
+    def by_opening(
+        self,
+        states: _Floats,
+        first: _Ints,
+        last: _Ints,
+        noises: _Floats,
+        values: _Floats,
+        slopes: _Floats,
+        bases_out: _Bytes,
+        failed: _Flags,
+    ) -> None: ...
+    def dispatch(
+        self,
+        states: _Floats,
+        noises: _Floats,
+        objectives: _Floats,
+        futures: _Floats,
+        next_states: _Floats,
+        primal: _Floats,
+        row_dual: _Floats,
+        failed: _Flags,
+    ) -> None: ...
+    @property
+    def basis_length(self) -> int: ...
+    @property
+    def cuts(self) -> int: ...
+    @property
+    def starts(self) -> int: ...
+    @property
+    def solves(self) -> int: ...
+    @property
+    def pivots(self) -> int: ...
+    @property
+    def nodes(self) -> int: ...

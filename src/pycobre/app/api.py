@@ -13,6 +13,7 @@ from pycobre.app.execute import result_of, run_on_ranks
 from pycobre.app.records import WorkerRecord
 from pycobre.app.request import RunRequest
 from pycobre.case import StudyOptions, given_case, write_case
+from pycobre.lp import SolverKind
 from pycobre.results import Results, StoredPolicy, read_policy
 from pycobre.study import RunFinished, Study, StudyEvent
 from pycobre.system import System
@@ -65,6 +66,7 @@ def train(
     num_workers: int = 1,
     backend: str = "auto",
     threads: int | None = None,
+    solver: SolverKind = "auto",
     output: str | PathLike[str] | None = None,
     force: bool = False,
     simulation: bool = False,
@@ -90,6 +92,9 @@ def train(
         Ranks over mpi are started by ``mpiexec -n N pycobre run CASE``.
     threads
         Native threads of each; by default the cores are shared among them.
+    solver
+        Who solves stage problems: ``dense``, our dual simplex for small ones; ``highs``; ``auto`` goes by
+        their size.
     output
         Directory for results; nothing is kept on disk without one.
     force
@@ -126,6 +131,7 @@ def train(
         place if output is None else Path(output),
         force=force,
         threads=threads,
+        solver=solver,
         simulation=simulation,
         overrides=dict(overrides or {}),
     )

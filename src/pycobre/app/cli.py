@@ -23,7 +23,7 @@ from pycobre.app.request import RunRequest
 from pycobre.app.templates import TEMPLATES, copy_template
 from pycobre.comm import available_backends, create_communicator, launch
 from pycobre.errors import CaseError, CollectiveFailed, PycobreError, ResultsError, WorkerError
-from pycobre.lp import solver_version
+from pycobre.lp import SolverKind, solver_version
 from pycobre.results import Results
 from pycobre.study import StudyEvent
 
@@ -60,6 +60,10 @@ def run(
         int | None,
         typer.Option(min=1, help="Threads a rank; by default the cores are shared.", show_default=False),
     ] = None,
+    solver: Annotated[
+        SolverKind,
+        typer.Option(help="Of stage problems: dense (our own, for small ones), highs, or auto, by their size."),
+    ] = "auto",
     out: Annotated[
         Path | None, typer.Option(help="Results directory; CASE/output by default.", show_default=False)
     ] = None,
@@ -82,6 +86,7 @@ def run(
         out,
         force=force,
         threads=threads,
+        solver=solver,
         simulation=not no_simulation,
         overrides=_overrides(settings or []),
     )

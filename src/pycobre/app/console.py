@@ -126,7 +126,10 @@ class RunConsole:
                 "bold red",
             )
         helped = [f"{step.name} {n}" for step, n in zip(LADDER, event.recoveries, strict=True) if n]
-        recovered = f" ({', '.join(helped)} recovered)" if helped else ""
+        told = [f"{', '.join(helped)} recovered"] if helped else []
+        if event.handed_over:
+            told.append(f"{event.handed_over:,} batches left to HiGHS by the dense solver")
+        recovered = f" ({'; '.join(told)})" if told else ""
         self._print(
             f"  {event.lp_solves:,} stage problems{recovered};"
             f" training {event.train_s:.1f} s, simulation {event.simulate_s:.1f} s, {event.cpu_s:.1f} CPU s"

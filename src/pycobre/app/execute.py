@@ -47,6 +47,7 @@ def run_here(
         output=Path(request.output),
         force=request.force,
         threads=request.threads,
+        solver=request.solver,
         simulation=request.simulation,
         interrupt=interrupt,
     )

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from pycobre.lp import SolverKind
+
 
 @dataclass(frozen=True)
 class RunRequest:
@@ -21,6 +23,8 @@ class RunRequest:
         Replace results that are there already.
     threads
         Native threads a rank; ``None`` shares the cores among the ranks.
+    solver
+        Who solves stage problems.
     simulation
         Whether to simulate after training.
     overrides
@@ -31,6 +35,7 @@ class RunRequest:
     output: str
     force: bool = False
     threads: int | None = None
+    solver: SolverKind = "auto"
     simulation: bool = True
     overrides: dict[str, object] = field(default_factory=dict)
 
@@ -42,13 +47,14 @@ class RunRequest:
         *,
         force: bool = False,
         threads: int | None = None,
+        solver: SolverKind = "auto",
         simulation: bool = True,
         overrides: dict[str, object] | None = None,
     ) -> RunRequest:
         """Request with absolute paths; the output goes to ``output`` in the case unless told otherwise."""
         place = case.absolute()
         target = output.absolute() if output is not None else place / "output"
-        return cls(str(place), str(target), force, threads, simulation, overrides or {})
+        return cls(str(place), str(target), force, threads, solver, simulation, overrides or {})
 
     def to_text(self) -> str:
         """The request as JSON."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pycobre import _native
 from pycobre.lp.ladder import LADDER, SMALL_ROWS, ladder_options, usual_options
-from pycobre.lp.planes import Planes
-from pycobre.lp.sparse import FloatArray, IntArray, Sparse
+from pycobre.lp.sparse import FloatArray, IntArray
+from pycobre.lp.stage_data import stage_data
 from pycobre.lp.template import StageTemplate
 from pycobre.lp.words import explain_in_words, states_behind
 
@@ -51,6 +51,33 @@ class StageUnsolved(Exception):
     def __init__(self, unsolved: Unsolved) -> None:
         self.unsolved = unsolved
         super().__init__(unsolved.status)
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """Bases to start M units of work from.
+
+    Attributes
+    ----------
+    bases : (K, L)
+        All that are known, as :class:`Expectation` has them; of length zero before there are any. The same
+        array as long as they are the same.
+    own : (M,)
+        The position of each unit's own among them. A solver may choose another one.
+    """
+
+    bases: BasisArray
+    own: NDArray[np.int64]
+
+    @classmethod
+    def slacks(cls, units: int) -> Starts:
+        """No basis: *units* that start from nothing."""
+        return cls(np.empty((1, 0), dtype=np.int8), np.zeros(units, dtype=np.int64))
+
+    @classmethod
+    def each(cls, bases: BasisArray) -> Starts:
+        """One basis a unit, the rows of *bases*."""
+        return cls(bases, np.arange(len(bases)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,17 +169,30 @@ class Explanation:
 
 @dataclass(frozen=True)
 class SolverCounts:
-    """What a solver has done so far: problems solved, pivots, recoveries by step of the ladder."""
+    """What a solver has done so far: problems solved, pivots, recoveries by step of the ladder.
+
+    ``handed_over`` are units of work that the dense dual simplex left to HiGHS.
+    """
 
     solves: int = 0
     pivots: int = 0
     recoveries: tuple[int, ...] = field(default=(0,) * len(LADDER))
+    handed_over: int = 0
 
     def __add__(self, other: SolverCounts) -> SolverCounts:
         return SolverCounts(
             self.solves + other.solves,
             self.pivots + other.pivots,
             tuple(a + b for a, b in zip(self.recoveries, other.recoveries, strict=True)),
+            self.handed_over + other.handed_over,
+        )
+
+    def __sub__(self, other: SolverCounts) -> SolverCounts:
+        return SolverCounts(
+            self.solves - other.solves,
+            self.pivots - other.pivots,
+            tuple(a - b for a, b in zip(self.recoveries, other.recoveries, strict=True)),
+            self.handed_over - other.handed_over,
         )
 
 
@@ -160,11 +200,19 @@ class StageSolver(ABC):
     """Solves one stage's problem for batches of right-hand sides.
 
     The result of a state with its openings, or of a pair of state and noise, is a function of the
-    template, the cuts, the start basis given for it and its own numbers: not of the batch, the thread or
+    template, the cuts, the start bases given and its own numbers: not of the batch, the thread or
     anything solved before.
+
+    Attributes
+    ----------
+    template
+        The stage's problem.
+    most_starts
+        How many bases are worth to be known beside each unit's own.
     """
 
     template: StageTemplate
+    most_starts: int
 
     @property
     @abstractmethod
@@ -197,13 +245,13 @@ class StageSolver(ABC):
         states: FloatArray,
         openings: FloatArray,
         probability: FloatArray,
-        basis: BasisArray,
+        starts: Starts,
         part: tuple[IntArray, IntArray] | None = None,
     ) -> Expectation:
         """Expected value and slope at *states* (M, X) over *openings* (W, D) of *probability* (W,).
 
         Each state is solved for its *part* of the openings, from the first to before the last given; for
-        all of them without. Its start basis is its row of *basis*.
+        all of them without.
 
         Raises
         ------
@@ -213,7 +261,7 @@ class StageSolver(ABC):
 
     @abstractmethod
     def by_opening(
-        self, states: FloatArray, openings: FloatArray, basis: BasisArray, part: tuple[IntArray, IntArray]
+        self, states: FloatArray, openings: FloatArray, starts: Starts, part: tuple[IntArray, IntArray]
     ) -> OpeningCosts:
         """Value and slope at *states* (M, X) for each opening of their *part* of *openings* (W, D).
 
@@ -225,7 +273,7 @@ class StageSolver(ABC):
 
     @abstractmethod
     def dispatch(
-        self, states: FloatArray, noises: FloatArray, basis: BasisArray, *, full: bool = False
+        self, states: FloatArray, noises: FloatArray, starts: Starts, *, full: bool = False
     ) -> Dispatch:
         """Optimal dispatch for *states* (M, X) with *noises* (M, D).
 
@@ -268,41 +316,17 @@ class HighsSolver(StageSolver):
         cost_scale: float = 1.0,
         threads: int = 1,
     ) -> None:
-        self.template = template
-        cost, lower, upper = template.cost, template.column_lower, template.column_upper
-        matrix, future_column = template.matrix, -1
+        self.template, self.most_starts = template, 0
         self._column_names = list(template.column_names)
         if future_lower is not None:
-            future_column = len(cost)
-            cost = np.append(cost, 1.0)
-            lower = np.append(lower, future_lower)
-            upper = np.append(upper, np.inf)
             self._column_names.append("future_cost")
-        start, index, value = _by_columns(matrix, len(cost))
-        self._columns = len(cost)
+        self._columns = len(self._column_names)
+        rows = len(template.row_lower)
         self._problem = _native.StageProblem(
-            cost=cost,
-            column_lower=lower,
-            column_upper=upper,
-            row_lower=template.row_lower,
-            row_upper=template.row_upper,
-            start=start,
-            index=index,
-            value=value,
-            row_state=_triplets(template.row_state),
-            row_noise=_triplets(template.row_noise),
-            planes=_planes(template.planes),
-            state_columns=template.state_columns,
-            carried_constant=template.carried_constant,
-            carried_state=_triplets(template.carried_state),
-            carried_noise=_triplets(template.carried_noise),
-            states_in=template.states_in,
-            noises=template.noises,
-            future_column=future_column,
-            cost_scale=cost_scale,
+            stage_data(template, future_lower, cost_scale),
             threads=threads,
-            keep=len(template.row_lower) <= SMALL_ROWS,
-            options=usual_options(len(template.row_lower)),
+            keep=rows <= SMALL_ROWS,
+            options=usual_options(rows),
             ladder=ladder_options(),
         )
 
@@ -329,7 +353,7 @@ class HighsSolver(StageSolver):
         states: FloatArray,
         openings: FloatArray,
         probability: FloatArray,
-        basis: BasisArray,
+        starts: Starts,
         part: tuple[IntArray, IntArray] | None = None,
     ) -> Expectation:
         """One native call: threads over states, openings in order."""
@@ -340,13 +364,13 @@ class HighsSolver(StageSolver):
             np.empty(count), np.empty((count, width)), np.empty((count, self.basis_length), dtype=np.int8)
         )
         failed = self._problem.expectation(
-            states, *part, openings, probability, basis, result.value, result.slope, result.basis
+            states, *part, openings, probability, _own(starts), result.value, result.slope, result.basis
         )
         _raise_if(failed)
         return result
 
     def by_opening(
-        self, states: FloatArray, openings: FloatArray, basis: BasisArray, part: tuple[IntArray, IntArray]
+        self, states: FloatArray, openings: FloatArray, starts: Starts, part: tuple[IntArray, IntArray]
     ) -> OpeningCosts:
         """One native call, likewise."""
         count, width = states.shape
@@ -357,13 +381,13 @@ class HighsSolver(StageSolver):
             np.empty((count, self.basis_length), dtype=np.int8),
         )
         failed = self._problem.by_opening(
-            states, *part, openings, basis, result.value, result.slope, result.basis
+            states, *part, openings, _own(starts), result.value, result.slope, result.basis
         )
         _raise_if(failed)
         return result
 
     def dispatch(
-        self, states: FloatArray, noises: FloatArray, basis: BasisArray, *, full: bool = False
+        self, states: FloatArray, noises: FloatArray, starts: Starts, *, full: bool = False
     ) -> Dispatch:
         """One native call: threads over the pairs."""
         count = len(states)
@@ -378,7 +402,7 @@ class HighsSolver(StageSolver):
         failed = self._problem.dispatch(
             states,
             noises,
-            basis,
+            _own(starts),
             result.objective,
             result.future,
             result.next_state,
@@ -422,31 +446,14 @@ def cost_scale_of(templates: list[StageTemplate]) -> float:
     return float(2.0 ** np.round(np.log2(np.median(costs))))
 
 
+def _own(starts: Starts) -> BasisArray:
+    """The basis of each unit, (M, L)."""
+    return np.ascontiguousarray(starts.bases[starts.own])
+
+
 def _raise_if(failed: tuple[int, int, int]) -> None:
     unit, opening, status = failed
     if unit >= 0:
         raise StageUnsolved(
             Unsolved(unit, opening, _STATUS.get(status, f"not solved (HiGHS status {status})"))
         )
-
-
-Triplets = tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]
-
-
-def _triplets(matrix: Sparse) -> Triplets:
-    return matrix.row, matrix.column, matrix.value
-
-
-def _planes(
-    planes: Planes,
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], FloatArray, FloatArray, Triplets]:
-    start = np.searchsorted(planes.matrix.row, np.arange(len(planes) + 1)).astype(np.int32)
-    matrix = planes.matrix
-    return planes.column, start, matrix.column, matrix.value, planes.upper, _triplets(planes.state)
-
-
-def _by_columns(matrix: Sparse, columns: int) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
-    order = np.lexsort((matrix.row, matrix.column))
-    counts = np.bincount(matrix.column, minlength=columns)
-    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return start, matrix.row[order], matrix.value[order]

@@ -84,6 +84,7 @@ TRAINING: dict[str, pa.Schema] = dict(
                 _count("cuts", "Cuts in the pool after the iteration."),
                 _count("lp_solves", "Stage problems solved so far."),
                 _count("pivots", "Simplex iterations so far."),
+                _count("handed_over", "Units of work that the dense solver left to HiGHS so far."),
                 *(
                     _count(column, f"Stage problems that needed the solver's step '{step.name}' so far.")
                     for column, step in zip(CONVERGENCE_RECOVERIES, LADDER, strict=True)

@@ -162,13 +162,13 @@ class Backward:
             weights = np.ascontiguousarray(weights[rows])
             last = np.cumsum(counts).astype(np.int32)
             first = (last - counts).astype(np.int32)
-        bases = self.policy.start_bases(node, [(part, int(numbers[k])) for part, k in units])
+        starts = self.policy.starts(node, [(part, int(numbers[k])) for part, k in units])
         found: Expectation | OpeningCosts
         try:
             if at.risk is None:
-                found = solver.expectation(trial[which], openings, weights, bases, (first, last))
+                found = solver.expectation(trial[which], openings, weights, starts, (first, last))
             else:
-                found = solver.by_opening(trial[which], openings, bases, (first, last))
+                found = solver.by_opening(trial[which], openings, starts, (first, last))
         except StageUnsolved as unsolved:
             what = unsolved.unsolved
             raise stage_problem_error(
@@ -193,9 +193,10 @@ class Backward:
         return record
 
     def _keep_bases(self, node: int, fresh: BasisArray, scenarios: IntArray | None) -> None:
-        """Let the next iteration start from *fresh* bases (parts, M, L), and drop cuts that don't matter."""
+        """Let the next iteration start from *fresh* bases (parts, M, L), and drop cuts that don't matter.
+
+        Without *scenarios* all forward passes set out from the one state that was solved.
+        """
         policy, solver = self.policy, self.solvers[node]
         keepers = scenarios.tolist() if scenarios is not None else list(range(policy.pool.forward_passes))
-        if scenarios is None:  # all forward passes set out from this state
-            fresh = np.repeat(fresh, len(keepers), axis=1)
-        solver.choose_rows(policy.keep_bases(node, keepers, fresh, solver.cuts, self.iteration))
+        solver.choose_rows(policy.keep_bases(node, keepers, fresh, solver, self.iteration))

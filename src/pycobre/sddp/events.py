@@ -47,6 +47,8 @@ class IterationFinished:
         Stage problems solved so far by all ranks, and their simplex iterations.
     recoveries
         How often each step of the solver's recovery ladder helped so far.
+    handed_over
+        Units of work that the dense dual simplex left to HiGHS so far.
     forward_s, backward_s, bound_s
         Wall time of the parts of this iteration on this rank, exchange included.
     elapsed_s
@@ -62,6 +64,7 @@ class IterationFinished:
     lp_solves: int
     pivots: int
     recoveries: tuple[int, ...]
+    handed_over: int
     forward_s: float
     backward_s: float
     bound_s: float

@@ -198,9 +198,9 @@ class _Walkers:
         floor = self.graph.nodes[node].floor
         if floor is not None:
             noise = floor.raised(state, noise)
-        bases = self.policy.start_bases(node, [(0, self.scenarios[member]) for member in members])
+        starts = self.policy.starts(node, [(0, self.scenarios[member]) for member in members])
         try:
-            dispatch = self.solvers[node].dispatch(state, noise, bases, full=self.keep)
+            dispatch = self.solvers[node].dispatch(state, noise, starts, full=self.keep)
         except StageUnsolved as unsolved:
             unit = unsolved.unsolved.unit
             raise stage_problem_error(

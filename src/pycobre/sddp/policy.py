@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import SharedMemoryProvider
-from pycobre.lp import BASIC, BasisArray, StageSolver
+from pycobre.lp import BasisArray, StageSolver, Starts
 from pycobre.sddp.cuts import CutPool
 from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
 from pycobre.sddp.selection import NodeRows, RowSelection
+from pycobre.sddp.starts import NodeStarts
 from pycobre.sddp.work import OPENINGS_A_PART, parts_of
 
 FloatArray = NDArray[np.float64]
@@ -57,11 +58,7 @@ class Policy:
         ]
         self.pool = CutPool(memory, states, forward_passes)
         self.history: list[IterationFinished] = []
-        # One start basis a part of the openings and forward pass, shape (parts, passes, L), the same on every
-        # rank: a unit of work may start from nothing else. No basis yet is one of length zero.
-        self._bases: list[BasisArray] = [
-            np.empty((len(parts), forward_passes, 0), dtype=np.int8) for parts in self.parts
-        ]
+        self._starts = [NodeStarts(len(parts), forward_passes) for parts in self.parts]
         self._rows = [NodeRows(selection or RowSelection()) for _ in graph.nodes]
 
     @property
@@ -69,17 +66,15 @@ class Policy:
         """Bound after the last iteration; ``-inf`` before the first."""
         return self.history[-1].lower_bound if self.history else -np.inf
 
-    def start_bases(self, node: int, units: Sequence[tuple[int, int]]) -> BasisArray:
-        """Start bases of *node* for *units*, each a part of its openings and a scenario.
+    def starts(self, node: int, units: Sequence[tuple[int, int]]) -> Starts:
+        """Where *units* of *node* start, each a part of its openings and a scenario.
 
         Scenarios beyond the forward passes share the bases of these in turn.
         """
-        kept = self._bases[node]
-        parts, scenarios = [part for part, _ in units], [scenario for _, scenario in units]
-        return np.ascontiguousarray(kept[parts, np.array(scenarios, dtype=np.int64) % kept.shape[1]])
+        return self._starts[node].of(units)
 
     def keep_bases(
-        self, node: int, scenarios: Sequence[int], fresh: BasisArray, cuts: int, iteration: int
+        self, node: int, scenarios: Sequence[int], fresh: BasisArray, solver: StageSolver, iteration: int
     ) -> NDArray[np.int32]:
         """Start *scenarios* of *node* from *fresh* bases from now on; returns the cuts that are rows.
 
@@ -87,21 +82,13 @@ class Policy:
         ----------
         fresh : (parts, M, L)
             Bases as an :class:`~pycobre.lp.Expectation` has them, the same on every rank.
-        cuts
-            How many cuts the node has: the last entries of a basis.
+        solver
+            The node's.
         iteration
             The iteration at hand.
         """
-        old, length = self._bases[node], fresh.shape[2]
-        # A cut younger than a basis is basic in it.
-        kept = np.full((*old.shape[:2], length), BASIC, dtype=np.int8)
-        if old.shape[2]:
-            kept[:, :, : old.shape[2]] = old
-        else:
-            kept[:] = fresh[:, :1]  # a scenario that never came by starts from the first that did
-        kept[:, list(scenarios)] = fresh
-        self._bases[node] = kept
-        return self._rows[node].choose(self.pool.of(node), cuts, fresh, iteration)
+        self._starts[node].keep(scenarios, fresh, solver.most_starts)
+        return self._rows[node].choose(self.pool.of(node), solver.cuts, fresh, iteration)
 
     def evaluate(self, node: int, state: FloatArray) -> float:
         """Future cost after *node* that the cuts promise at outgoing *state*; ``-inf`` without cuts."""

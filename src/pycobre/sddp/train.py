@@ -96,7 +96,7 @@ def train(
         bound = backward.lower_bound()
         clock.append(time.monotonic())
 
-        spent = _difference(_counts(solvers), counts)
+        spent = _counts(solvers) - counts
         report = _exchange(comm, blocks, forward.total_cost(), spent, settings.interrupt.is_set(), began)
         done += report.counts
         pool.finish(iteration)
@@ -111,6 +111,7 @@ def train(
                 lp_solves=done.solves,
                 pivots=done.pivots,
                 recoveries=done.recoveries,
+                handed_over=done.handed_over,
                 forward_s=clock[1] - clock[0],
                 backward_s=clock[2] - clock[1],
                 bound_s=clock[3] - clock[2],
@@ -155,7 +156,8 @@ def _exchange(
     began: float,
 ) -> _Report:
     """Gather the scenarios' costs in scenario order, and counts, wishes and rank 0's clock with them."""
-    extra = [float(interrupt), time.monotonic() - began, spent.solves, spent.pivots, *spent.recoveries]
+    extra = [float(interrupt), time.monotonic() - began, spent.solves, spent.pivots, spent.handed_over]
+    extra += spent.recoveries
     sizes = [block + len(extra) for block in blocks]
     whole = gather(comm, np.concatenate([costs, extra]), sizes)
     ends = np.cumsum(sizes)
@@ -164,7 +166,7 @@ def _exchange(
     counts = [int(n) for n in told[:, 2:].sum(axis=0)]
     return _Report(
         costs=np.concatenate([part[: -len(extra)] for part in parts]),
-        counts=SolverCounts(counts[0], counts[1], tuple(counts[2:])),
+        counts=SolverCounts(counts[0], counts[1], tuple(counts[3:]), counts[2]),
         interrupted=bool(told[:, 0].any()),
         elapsed_s=float(told[0, 1]),
     )
@@ -175,11 +177,3 @@ def _counts(solvers: Sequence[StageSolver]) -> SolverCounts:
     for solver in solvers:
         total += solver.counts
     return total
-
-
-def _difference(later: SolverCounts, earlier: SolverCounts) -> SolverCounts:
-    return SolverCounts(
-        later.solves - earlier.solves,
-        later.pivots - earlier.pivots,
-        tuple(a - b for a, b in zip(later.recoveries, earlier.recoveries, strict=True)),
-    )

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pycobre.lp import SolverKind
 from pycobre.sddp import TrainingEvent
 
 
@@ -21,6 +22,8 @@ class RunSettings:
         Replace results that are there already.
     threads
         Native threads of this rank; ``None`` shares the usable cores among the ranks of this machine.
+    solver
+        Who solves stage problems: our dense dual simplex, HiGHS, or ``auto``, by the problem's size.
     simulation
         Whether to simulate after training, if the case asks for it.
     interrupt
@@ -30,6 +33,7 @@ class RunSettings:
     output: Path
     force: bool = False
     threads: int | None = None
+    solver: SolverKind = "auto"
     simulation: bool = True
     interrupt: threading.Event = field(default_factory=threading.Event)
 
@@ -101,6 +105,7 @@ class RunFinished:
     risk_averse: bool
     lp_solves: int
     recoveries: tuple[int, ...]
+    handed_over: int
     train_s: float
     simulate_s: float
     cpu_s: float

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pycobre.case import Case, Schemes, StudyOptions
 from pycobre.comm import Backend, ranks_here, usable_cpus
-from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_scale_of
+from pycobre.lp import StageModel, StageSolver, StateLayout, build_stages, cost_scale_of, stage_solver
 from pycobre.results import ResultsWriter
 from pycobre.sddp import (
     BoundStalling,
@@ -182,15 +182,17 @@ class Run:
         self.comm.broadcast(factors.reshape(-1), 0)
         return forward_noise(self.case, self.given_recursion, schemes, tuple(factors))
 
-    def _solvers(self, graph: PolicyGraph, threads: int) -> list[HighsSolver]:
+    def _solvers(self, graph: PolicyGraph, threads: int) -> list[StageSolver]:
         scale = self.options.cost_scale_factor or cost_scale_of([model.template for model in self.models])
         return [
-            HighsSolver(node.template, future_lower=lower, cost_scale=scale, threads=threads)
+            stage_solver(
+                node.template, self.settings.solver, future_lower=lower, cost_scale=scale, threads=threads
+            )
             for node, lower in zip(graph.nodes, graph.future_cost_lower(), strict=True)
         ]
 
     def _simulate(
-        self, policy: Policy, solvers: list[HighsSolver], costs: list[float]
+        self, policy: Policy, solvers: list[StageSolver], costs: list[float]
     ) -> Iterator[SimulationProgress]:
         total = self.options.simulation_scenarios
         for part in simulate(
@@ -257,6 +259,7 @@ class Run:
             risk_averse=risk_averse,
             lp_solves=last.lp_solves + len(costs) * len(self.system.stages),
             recoveries=last.recoveries,
+            handed_over=last.handed_over,
             train_s=train_s,
             simulate_s=simulate_s,
             cpu_s=float(cpu.sum()),

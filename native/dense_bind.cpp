@@ -1,0 +1,122 @@
+// pycobre._native.DenseProblem: arrays in, arrays out, GIL released while solving.
+#include <nanobind/ndarray.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "dense_problem.hpp"
+#include "module.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+template <class T, int N>
+using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T, int N>
+using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+
+void require(bool holds, const char *what) {
+    if (!holds) throw std::invalid_argument(std::string("DenseProblem: wrong shape of ") + what);
+}
+
+void require_units(const DenseProblem &problem, const In<double, 2> &states, const In<int, 1> &first,
+                   const In<int, 1> &last, const In<double, 2> &noises, const Out<int8_t, 2> &bases_out,
+                   const Out<uint8_t, 1> &failed) {
+    const size_t units = states.shape(0);
+    require(static_cast<int>(states.shape(1)) == problem.data().stage.states_in, "states");
+    require(static_cast<int>(noises.shape(1)) == problem.data().stage.noises, "noises");
+    require(first.size() == units && last.size() == units, "first or last");
+    for (size_t k = 0; k < units; ++k)
+        require(0 <= first.data()[k] && first.data()[k] < last.data()[k] &&
+                    last.data()[k] <= static_cast<int>(noises.shape(0)), "first or last");
+    require(bases_out.shape(0) == units && static_cast<int>(bases_out.shape(1)) == problem.basis_length(), "bases_out");
+    require(failed.size() == units, "failed");
+}
+
+}  // namespace
+
+void bind_dense(nb::module_ &m) {
+    nb::class_<DenseProblem>(m, "DenseProblem")
+        .def("__init__", [](DenseProblem *self, const StageData &data, int threads) { new (self) DenseProblem(data, threads); },
+             nb::arg("data"), nb::arg("threads"))
+        .def("add_cuts",
+             [](DenseProblem &self, In<double, 1> intercepts, In<double, 2> slopes) {
+                 require(self.data().stage.future_column >= 0, "cuts: a last stage takes none");
+                 require(slopes.shape(0) == intercepts.size(), "slopes");
+                 require(static_cast<int>(slopes.shape(1)) == self.data().stage.states_out(), "slopes");
+                 self.add_cuts(static_cast<int>(intercepts.size()), intercepts.data(), slopes.data());
+             })
+        .def("cuts_from",
+             [](const DenseProblem &self, int first, Out<double, 1> intercepts, Out<double, 2> slopes) {
+                 const size_t count = self.data().cuts() - first;
+                 require(0 <= first && first <= self.data().cuts() && intercepts.size() == count, "intercepts");
+                 require(slopes.shape(0) == count &&
+                             static_cast<int>(slopes.shape(1)) == self.data().stage.states_out(), "slopes");
+                 self.data().cuts_from(first, intercepts.data(), slopes.data());
+             })
+        .def("know_starts",
+             [](DenseProblem &self, In<int8_t, 2> bases) {
+                 const int length = static_cast<int>(bases.shape(1));
+                 const int count = length == 0 ? 0 : static_cast<int>(bases.shape(0));
+                 require(count == 0 || (length <= self.basis_length() &&
+                                        length >= self.data().columns() + self.data().rows()), "bases");
+                 nb::gil_scoped_release nogil;
+                 self.know_starts(count, length, bases.data());
+             })
+        .def("expectation",
+             [](DenseProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,
+                In<double, 1> probabilities, Out<double, 1> values, Out<double, 2> slopes, Out<int8_t, 2> bases_out,
+                Out<uint8_t, 1> failed) {
+                 require_units(self, states, first, last, noises, bases_out, failed);
+                 require(probabilities.size() == noises.shape(0), "probabilities");
+                 require(values.size() == states.shape(0) && slopes.shape(0) == states.shape(0), "values or slopes");
+                 require(slopes.shape(1) == states.shape(1), "slopes");
+                 nb::gil_scoped_release nogil;
+                 self.expectation(static_cast<int>(states.shape(0)), states.data(), first.data(), last.data(),
+                                  noises.data(), probabilities.data(), values.data(), slopes.data(), bases_out.data(),
+                                  failed.data());
+             })
+        .def("by_opening",
+             [](DenseProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,
+                Out<double, 2> values, Out<double, 3> slopes, Out<int8_t, 2> bases_out, Out<uint8_t, 1> failed) {
+                 require_units(self, states, first, last, noises, bases_out, failed);
+                 const size_t most = values.shape(1);
+                 for (size_t k = 0; k < first.size(); ++k)
+                     require(last.data()[k] - first.data()[k] <= static_cast<int>(most), "values");
+                 require(values.shape(0) == states.shape(0) && slopes.shape(0) == states.shape(0), "values or slopes");
+                 require(slopes.shape(1) == most && slopes.shape(2) == states.shape(1), "slopes");
+                 nb::gil_scoped_release nogil;
+                 self.by_opening(static_cast<int>(states.shape(0)), states.data(), first.data(), last.data(),
+                                 noises.data(), static_cast<int>(most), values.data(), slopes.data(),
+                                 bases_out.data(), failed.data());
+             })
+        .def("dispatch",
+             [](DenseProblem &self, In<double, 2> states, In<double, 2> noises, Out<double, 1> objectives,
+                Out<double, 1> futures, Out<double, 2> next_states, Out<double, 2> primal, Out<double, 2> row_dual,
+                Out<uint8_t, 1> failed) {
+                 const size_t units = states.shape(0);
+                 const bool is_full = primal.shape(0) > 0;
+                 require(static_cast<int>(states.shape(1)) == self.data().stage.states_in, "states");
+                 require(noises.shape(0) == units && static_cast<int>(noises.shape(1)) == self.data().stage.noises,
+                         "noises");
+                 require(objectives.size() == units && futures.size() == units && failed.size() == units,
+                         "objectives, futures or failed");
+                 require(next_states.shape(0) == units &&
+                             static_cast<int>(next_states.shape(1)) == self.data().stage.states_out(), "next_states");
+                 require(!is_full || (primal.shape(0) == units && row_dual.shape(0) == units &&
+                                      static_cast<int>(primal.shape(1)) == self.data().columns() &&
+                                      static_cast<int>(row_dual.shape(1)) == self.data().rows()),
+                         "primal or row_dual");
+                 nb::gil_scoped_release nogil;
+                 self.dispatch(static_cast<int>(units), states.data(), noises.data(), objectives.data(), futures.data(),
+                               next_states.data(), is_full ? primal.data() : nullptr,
+                               is_full ? row_dual.data() : nullptr, failed.data());
+             })
+        .def_prop_ro("basis_length", &DenseProblem::basis_length)
+        .def_prop_ro("cuts", [](const DenseProblem &self) { return self.data().cuts(); })
+        .def_prop_ro("starts", &DenseProblem::starts)
+        .def_ro("solves", &DenseProblem::solves)
+        .def_ro("pivots", &DenseProblem::pivots)
+        .def_ro("nodes", &DenseProblem::nodes);
+}

@@ -1,0 +1,158 @@
+// DenseData: what does not depend on a basis.
+#include "dense_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace {
+
+// How far a solution may miss a plane or cut, relative to what the row limits.
+constexpr double kViolationTolerance = 1e-9;
+
+void add_products(const Triplets &matrix, const double *vector, std::vector<double> &sums) {
+    for (size_t k = 0; k < matrix.row.size(); ++k)
+        sums[matrix.row[k]] += matrix.value[k] * vector[matrix.column[k]];
+}
+
+}  // namespace
+
+DenseData::DenseData(StageData given)
+    : stage(std::move(given)), cost(stage.cost), lower(stage.column_lower), upper(stage.column_upper),
+      columns_(stage.columns()), rows_(stage.rows()), planes_(stage.planes.count()),
+      decided_of_(stage.columns(), -1) {
+    for (double &c : cost) c /= stage.cost_scale;
+    if (stage.future_column >= 0) {
+        cost[stage.future_column] = 1.0;  // θ is counted in scaled money
+        lower[stage.future_column] /= stage.cost_scale;
+    }
+    for (int i = 0; i < stage.decided(); ++i) decided_of_[stage.state_columns[i]] = i;
+    row_start.assign(rows_ + 1, 0);
+    for (int row : stage.index) ++row_start[row + 1];
+    for (int i = 0; i < rows_; ++i) row_start[i + 1] += row_start[i];
+    row_index.resize(stage.index.size());
+    row_value.resize(stage.index.size());
+    std::vector<int> next(row_start.begin(), row_start.end() - 1);
+    for (int j = 0; j < columns_; ++j)
+        for (int k = stage.start[j]; k < stage.start[j + 1]; ++k) {
+            const int place = next[stage.index[k]]++;
+            row_index[place] = j;
+            row_value[place] = stage.value[k];
+        }
+}
+
+void DenseData::add_cuts(int count, const double *intercepts, const double *slopes) {
+    const int decided = stage.decided(), carried = stage.carried(), width = stage.states_out();
+    const size_t blocks = (cuts_ + count + kLanes - 1) / kLanes;
+    intercept_.resize(blocks * kLanes, 0.0);
+    decided_.resize(blocks * decided * kLanes, 0.0);
+    carried_.resize(blocks * carried * kLanes, 0.0);
+    for (int k = 0; k < count; ++k, ++cuts_) {
+        const size_t block = cuts_ / kLanes, lane = cuts_ % kLanes;
+        const double *slope = slopes + static_cast<size_t>(k) * width;
+        intercept_[cuts_] = intercepts[k] / stage.cost_scale;
+        for (int i = 0; i < decided; ++i)
+            decided_[(block * decided + i) * kLanes + lane] = slope[i] / stage.cost_scale;
+        for (int i = 0; i < carried; ++i)
+            carried_[(block * carried + i) * kLanes + lane] = slope[decided + i] / stage.cost_scale;
+    }
+}
+
+void DenseData::cuts_from(int first, double *intercepts, double *slopes) const {
+    for (int cut = first; cut < cuts_; ++cut) {
+        *intercepts++ = intercept_[cut] * stage.cost_scale;
+        for (int i = 0; i < stage.decided(); ++i) *slopes++ = decided_slope(cut, i) * stage.cost_scale;
+        for (int i = 0; i < stage.carried(); ++i) *slopes++ = carried_slope(planes_ + cut, i) * stage.cost_scale;
+    }
+}
+
+void DenseData::place(const double *state, const double *noise, Side &side) const {
+    side.row_lower.assign(rows_, 0.0);
+    add_products(stage.row_state, state, side.row_lower);
+    add_products(stage.row_noise, noise, side.row_lower);
+    side.row_upper.resize(rows_);
+    for (int i = 0; i < rows_; ++i) {
+        const double shift = side.row_lower[i];
+        side.row_lower[i] = stage.row_lower[i] + shift;
+        side.row_upper[i] = stage.row_upper[i] + shift;
+    }
+    side.carried = stage.carried_constant;
+    add_products(stage.carried_state, state, side.carried);
+    add_products(stage.carried_noise, noise, side.carried);
+    side.height.resize(planes_ + intercept_.size());  // whole blocks
+    std::copy(stage.planes.upper.begin(), stage.planes.upper.end(), side.height.begin());
+    add_products(stage.planes.state, state, side.height);
+    const int carried = stage.carried();
+    for (size_t first = 0; first < intercept_.size(); first += kLanes) {
+        double sum[kLanes];
+        std::copy_n(&intercept_[first], kLanes, sum);
+        const double *slope = carried_.data() + first * carried;
+        for (int i = 0; i < carried; ++i, slope += kLanes)
+            for (int lane = 0; lane < kLanes; ++lane) sum[lane] += slope[lane] * side.carried[i];
+        std::copy_n(sum, kLanes, &side.height[planes_ + first]);
+    }
+}
+
+double DenseData::coefficient(int extra, int column) const {
+    if (is_plane(extra)) {
+        for (int k = stage.planes.start[extra]; k < stage.planes.start[extra + 1]; ++k)
+            if (stage.planes.index[k] == column) return stage.planes.value[k];
+        return 0.0;
+    }
+    if (column == stage.future_column) return 1.0;
+    return decided_of_[column] < 0 ? 0.0 : -decided_slope(extra - planes_, decided_of_[column]);
+}
+
+void DenseData::add_extra(int extra, double factor, double *row) const {
+    if (is_plane(extra)) {
+        for (int k = stage.planes.start[extra]; k < stage.planes.start[extra + 1]; ++k)
+            row[stage.planes.index[k]] += factor * stage.planes.value[k];
+        return;
+    }
+    row[stage.future_column] += factor;
+    for (int i = 0; i < stage.decided(); ++i)
+        row[stage.state_columns[i]] -= factor * decided_slope(extra - planes_, i);
+}
+
+double DenseData::times(int extra, const double *x) const {
+    double sum = 0.0;
+    if (is_plane(extra)) {
+        for (int k = stage.planes.start[extra]; k < stage.planes.start[extra + 1]; ++k)
+            sum += stage.planes.value[k] * x[stage.planes.index[k]];
+        return sum;
+    }
+    for (int i = 0; i < stage.decided(); ++i)
+        sum -= decided_slope(extra - planes_, i) * x[stage.state_columns[i]];
+    return sum + x[stage.future_column];
+}
+
+int DenseData::most_violated(const Side &side, const double *x) const {
+    double worst = 0.0;
+    int found = -1;
+    for (int plane = 0; plane < planes_; ++plane) {
+        const double scale = std::max(1.0, std::abs(x[stage.planes.column[plane]]));
+        const double violation = (times(plane, x) - side.height[plane]) / scale;
+        if (violation > std::max(worst, kViolationTolerance)) {
+            worst = violation;
+            found = plane;
+        }
+    }
+    if (found >= 0 || cuts_ == 0) return found;
+    const int decided = stage.decided();
+    const double future = x[stage.future_column];
+    worst = kViolationTolerance * std::max(1.0, std::abs(future));
+    for (int first = 0; first < cuts_; first += kLanes) {
+        double sum[kLanes];
+        for (int lane = 0; lane < kLanes; ++lane) sum[lane] = side.height[planes_ + first + lane] - future;
+        const double *slope = decided_.data() + static_cast<size_t>(first) * decided;
+        for (int i = 0; i < decided; ++i, slope += kLanes) {
+            const double volume = x[stage.state_columns[i]];
+            for (int lane = 0; lane < kLanes; ++lane) sum[lane] += slope[lane] * volume;
+        }
+        for (int lane = 0; lane < kLanes && first + lane < cuts_; ++lane)
+            if (sum[lane] > worst) {
+                worst = sum[lane];
+                found = planes_ + first + lane;
+            }
+    }
+    return found;
+}

@@ -1,0 +1,291 @@
+// DenseNode: linear algebra of one basis. All sums run in a fixed order.
+#include "dense_node.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace {
+
+constexpr double kSingular = 1e-11;
+
+int padded(int size) { return (size + 7) / 8 * 8; }
+
+}  // namespace
+
+double DenseNode::resting(const DenseData &data, const Side &side, int variable) const {
+    const int columns = data.columns(), core = columns + data.rows();
+    if (variable >= core) return side.height[extras[variable - core]];
+    const int8_t at = status[variable];
+    if (at == kAtZero) return 0.0;
+    if (variable < columns) return at == kAtUpper ? data.upper[variable] : data.lower[variable];
+    return at == kAtUpper ? side.row_upper[variable - columns] : side.row_lower[variable - columns];
+}
+
+void DenseNode::fill_columns(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const {
+    full.resize(data.columns());
+    for (int j = 0; j < data.columns(); ++j)
+        full[j] = status[j] == kAtUpper ? data.upper[j] : status[j] == kAtLower ? data.lower[j] : 0.0;
+    for (int p = 0; p < size(); ++p)
+        if (head[p] < data.columns()) full[head[p]] = x[p];
+}
+
+void DenseNode::place(const DenseData &data, const Side &side, std::vector<double> &x,
+                      std::vector<double> &full) const {
+    const int columns = data.columns(), rows = data.rows();
+    x.assign(stride_, 0.0);
+    std::vector<double> own(size());
+    for (int round = 0; round < 2; ++round) {
+        fill_columns(data, x, full);
+        for (int i = 0; i < size(); ++i) own[i] = 0.0;
+        for (int i = 0; i < rows; ++i)
+            if (status[columns + i] != kBasic) own[i] = resting(data, side, columns + i);
+        for (size_t k = 0; k < extras.size(); ++k) own[rows + k] = side.height[extras[k]];
+        for (int p = 0; p < size(); ++p)
+            if (head[p] >= columns) own[head[p] - columns] = x[p];
+        for (int i = 0; i < rows; ++i) {
+            double sum = 0.0;
+            for (int k = data.row_start[i]; k < data.row_start[i + 1]; ++k)
+                sum += data.row_value[k] * full[data.row_index[k]];
+            own[i] -= sum;
+        }
+        for (size_t k = 0; k < extras.size(); ++k) own[rows + k] -= data.times(extras[k], full.data());
+        for (int i = 0; i < size(); ++i) {
+            const double amount = own[i];
+            if (amount == 0.0) continue;
+            const double *column = column_of_inverse(i);
+            for (int p = 0; p < stride_; ++p) x[p] += column[p] * amount;
+        }
+    }
+    fill_columns(data, x, full);
+}
+
+void DenseNode::price(const DenseData &data, std::vector<double> &y_out, std::vector<double> &d_out) const {
+    const int columns = data.columns(), rows = data.rows();
+    std::vector<double> missing(stride_, 0.0);  // by position: cost not yet explained by the rows' duals
+    for (int p = 0; p < size(); ++p) missing[p] = head[p] < columns ? data.cost[head[p]] : 0.0;
+    y_out.assign(size(), 0.0);
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < size(); ++i) {
+            const double *column = column_of_inverse(i);
+            double sum = 0.0;
+            for (int p = 0; p < size(); ++p) sum += missing[p] * column[p];
+            y_out[i] += sum;
+        }
+        d_out = data.cost;
+        for (int i = 0; i < rows; ++i) {
+            if (y_out[i] == 0.0) continue;
+            for (int k = data.row_start[i]; k < data.row_start[i + 1]; ++k)
+                d_out[data.row_index[k]] -= y_out[i] * data.row_value[k];
+        }
+        for (size_t k = 0; k < extras.size(); ++k) data.add_extra(extras[k], -y_out[rows + k], d_out.data());
+        for (int p = 0; p < size(); ++p) missing[p] = head[p] < columns ? d_out[head[p]] : y_out[head[p] - columns];
+    }
+    for (int p = 0; p < size(); ++p) (head[p] < columns ? d_out[head[p]] : y_out[head[p] - columns]) = 0.0;
+}
+
+void DenseNode::row_at(int position, std::vector<double> &rho) const {
+    rho.resize(size());
+    for (int i = 0; i < size(); ++i) rho[i] = column_of_inverse(i)[position];
+}
+
+void DenseNode::row_for(const DenseData &data, int extra, std::vector<double> &rho) const {
+    std::vector<double> basic(size(), 0.0);
+    for (int p = 0; p < size(); ++p)
+        if (head[p] < data.columns()) basic[p] = data.coefficient(extra, head[p]);
+    rho.resize(size() + 1);
+    for (int i = 0; i < size(); ++i) {
+        const double *column = column_of_inverse(i);
+        double sum = 0.0;
+        for (int p = 0; p < size(); ++p) sum += basic[p] * column[p];
+        rho[i] = sum;
+    }
+    rho[size()] = -1.0;
+}
+
+void DenseNode::times_matrix(const DenseData &data, const std::vector<double> &rho, int joining,
+                             std::vector<double> &row) const {
+    row.assign(data.columns(), 0.0);
+    for (int i = 0; i < data.rows(); ++i) {
+        const double factor = rho[i];
+        if (factor == 0.0) continue;
+        for (int k = data.row_start[i]; k < data.row_start[i + 1]; ++k)
+            row[data.row_index[k]] += factor * data.row_value[k];
+    }
+    for (size_t k = 0; k < extras.size(); ++k)
+        if (rho[data.rows() + k] != 0.0) data.add_extra(extras[k], rho[data.rows() + k], row.data());
+    if (joining >= 0) data.add_extra(joining, rho.back(), row.data());
+}
+
+void DenseNode::times_inverse(const std::vector<double> &amounts, std::vector<double> &out) const {
+    out.assign(stride_, 0.0);
+    for (int i = 0; i < size(); ++i) {
+        const double amount = amounts[i];
+        if (amount == 0.0) continue;
+        const double *column = column_of_inverse(i);
+        for (int p = 0; p < stride_; ++p) out[p] += amount * column[p];
+    }
+}
+
+void DenseNode::column_for(const DenseData &data, int variable, std::vector<double> &column) const {
+    std::vector<double> amounts(size(), 0.0);
+    if (variable >= data.columns()) {
+        amounts[variable - data.columns()] = -1.0;
+    } else {
+        for (int k = data.stage.start[variable]; k < data.stage.start[variable + 1]; ++k)
+            amounts[data.stage.index[k]] = data.stage.value[k];
+        for (size_t k = 0; k < extras.size(); ++k)
+            amounts[data.rows() + k] = data.coefficient(extras[k], variable);
+    }
+    times_inverse(amounts, column);
+}
+
+void DenseNode::append(int extra, const std::vector<double> &rho, int own_variable) {
+    const int last = size();
+    if (last + 1 > stride_) widen(padded(last + 4));
+    inverse_.resize(static_cast<size_t>(last + 1) * stride_, 0.0);
+    double norm = 0.0;
+    for (int i = 0; i < last; ++i) {
+        column_of_inverse(i)[last] = rho[i];
+        norm += rho[i] * rho[i];
+    }
+    std::fill(column_of_inverse(last), column_of_inverse(last) + stride_, 0.0);
+    column_of_inverse(last)[last] = -1.0;
+    weight.resize(stride_, 0.0);
+    weight[last] = norm + 1.0;
+    extras.push_back(extra);
+    head.push_back(own_variable);
+    y.push_back(0.0);
+}
+
+void DenseNode::exchange(int position, int variable, const std::vector<double> &entering) {
+    const double pivot = entering[position];
+    const double *__restrict__ step = entering.data();
+    double *__restrict__ norm = weight.data();
+    for (int i = 0; i < size(); ++i) {
+        double *__restrict__ column = column_of_inverse(i);
+        const double factor = column[position] / pivot;
+        if (factor == 0.0) continue;
+        for (int p = 0; p < stride_; ++p) {
+            const double old = column[p], fresh = old - factor * step[p];
+            column[p] = fresh;
+            norm[p] += fresh * fresh - old * old;
+        }
+        norm[position] += factor * factor - column[position] * column[position];  // which held rounding only
+        column[position] = factor;
+    }
+    head[position] = variable;
+    ++updates;
+}
+
+void DenseNode::drop(const DenseData &data, int slot, int position) {
+    const int row = data.rows() + slot, count = size(), own = data.columns() + data.rows();
+    for (int i = row; i + 1 < count; ++i)
+        std::copy_n(column_of_inverse(i + 1), stride_, column_of_inverse(i));
+    inverse_.resize(static_cast<size_t>(count - 1) * stride_);
+    for (int i = 0; i + 1 < count; ++i) {
+        double *column = column_of_inverse(i);
+        std::copy(column + position + 1, column + count, column + position);
+        column[count - 1] = 0.0;
+    }
+    head.erase(head.begin() + position);
+    extras.erase(extras.begin() + slot);
+    y.erase(y.begin() + row);
+    for (int &variable : head)
+        if (variable > own + slot) --variable;
+    weigh();
+}
+
+void DenseNode::weigh() {
+    weight.assign(stride_, 0.0);
+    for (int i = 0; i < size(); ++i) {
+        const double *column = column_of_inverse(i);
+        for (int p = 0; p < stride_; ++p) weight[p] += column[p] * column[p];
+    }
+}
+
+void DenseNode::widen(int stride) {
+    std::vector<double> wider(static_cast<size_t>(size()) * stride, 0.0);
+    for (int i = 0; i < size(); ++i)
+        std::copy_n(column_of_inverse(i), size(), wider.data() + static_cast<size_t>(i) * stride);
+    inverse_.swap(wider);
+    stride_ = stride;
+}
+
+// Rows whose own variable is basic are columns of the identity: only the block of the other rows and of the
+// columns that are basic is inverted, by Gauss and Jordan with the largest pivot of each column.
+bool DenseNode::factor(const DenseData &data) {
+    const int columns = data.columns(), rows = data.rows(), count = size();
+    std::vector<int> inner(count, -1), place_of(columns, -1), tight, positions;
+    std::vector<int> position_of_row(count, -1);
+    for (int p = 0; p < count; ++p) {
+        if (head[p] >= columns) {
+            position_of_row[head[p] - columns] = p;
+        } else {
+            place_of[head[p]] = static_cast<int>(positions.size());
+            positions.push_back(p);
+        }
+    }
+    for (int i = 0; i < count; ++i)
+        if (position_of_row[i] < 0) {
+            inner[i] = static_cast<int>(tight.size());
+            tight.push_back(i);
+        }
+    const int k = static_cast<int>(tight.size());
+    if (static_cast<int>(positions.size()) != k) return false;
+    const int width = padded(2 * k);
+    std::vector<double> block(static_cast<size_t>(k) * width, 0.0);
+    auto entry = [&](int row, int column) { return data.coefficient(extras[row - rows], column); };
+    for (int r = 0; r < k; ++r) {
+        double *line = block.data() + static_cast<size_t>(r) * width;
+        if (tight[r] < rows) {
+            for (int e = data.row_start[tight[r]]; e < data.row_start[tight[r] + 1]; ++e)
+                if (place_of[data.row_index[e]] >= 0) line[place_of[data.row_index[e]]] = data.row_value[e];
+        } else {
+            for (int c = 0; c < k; ++c) line[c] = entry(tight[r], head[positions[c]]);
+        }
+        line[k + r] = 1.0;
+    }
+    for (int c = 0; c < k; ++c) {
+        int best = -1;
+        double largest = kSingular;
+        for (int r = c; r < k; ++r) {
+            const double value = std::abs(block[static_cast<size_t>(r) * width + c]);
+            if (value > largest) {
+                largest = value;
+                best = r;
+            }
+        }
+        if (best < 0) return false;
+        double *pivot_line = block.data() + static_cast<size_t>(c) * width;
+        if (best != c) std::swap_ranges(pivot_line, pivot_line + width, block.data() + static_cast<size_t>(best) * width);
+        const double scale = 1.0 / pivot_line[c];
+        for (int e = 0; e < width; ++e) pivot_line[e] *= scale;
+        for (int r = 0; r < k; ++r) {
+            double *__restrict__ line = block.data() + static_cast<size_t>(r) * width;
+            const double factor = line[c];
+            if (r == c || factor == 0.0) continue;
+            const double *__restrict__ from = pivot_line;
+            for (int e = c; e < width; ++e) line[e] -= factor * from[e];
+        }
+    }
+    stride_ = padded(count + 3);
+    inverse_.assign(static_cast<size_t>(count) * stride_, 0.0);
+    for (int c = 0; c < k; ++c) {
+        double *column = column_of_inverse(tight[c]);
+        for (int r = 0; r < k; ++r) column[positions[r]] = block[static_cast<size_t>(r) * width + k + c];
+        for (int i = 0; i < rows; ++i) {
+            if (inner[i] >= 0) continue;
+            double sum = 0.0;
+            for (int e = data.row_start[i]; e < data.row_start[i + 1]; ++e) {
+                const int at = place_of[data.row_index[e]];
+                if (at >= 0) sum += data.row_value[e] * block[static_cast<size_t>(at) * width + k + c];
+            }
+            column[position_of_row[i]] = sum;
+        }
+    }
+    for (int i = 0; i < count; ++i)
+        if (inner[i] < 0) column_of_inverse(i)[position_of_row[i]] = -1.0;
+    updates = 0;
+    weigh();
+    return true;
+}

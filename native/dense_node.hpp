@@ -1,0 +1,55 @@
+// A basis with its dense inverse, duals and pricing weights.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "dense_data.hpp"
+
+// HiGHS's basis statuses.
+constexpr int8_t kAtLower = 0, kBasic = 1, kAtUpper = 2, kAtZero = 3;
+
+// Variables are numbered: columns, then the core rows' own variables, then those of binding extras by slot.
+class DenseNode {
+  public:
+    int size() const { return static_cast<int>(head.size()); }
+    int stride() const { return stride_; }
+    double *column_of_inverse(int row) { return inverse_.data() + static_cast<size_t>(row) * stride_; }
+    const double *column_of_inverse(int row) const { return inverse_.data() + static_cast<size_t>(row) * stride_; }
+
+    // Inverse and weights from scratch; false if the basis is singular.
+    bool factor(const DenseData &data);
+    void forget_inverse() { inverse_ = {}; weight = {}; }
+    // Duals y of rows (size) and reduced costs d of columns from scratch, each refined once.
+    void price(const DenseData &data, std::vector<double> &y, std::vector<double> &d) const;
+    // Values of the basic variables from scratch, refined once; `full` gets all columns' values.
+    void place(const DenseData &data, const Side &side, std::vector<double> &x, std::vector<double> &full) const;
+    void fill_columns(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
+    // Value of a variable that is not basic.
+    double resting(const DenseData &data, const Side &side, int variable) const;
+    // rho: the row of the inverse at a position, or that of an extra that is about to become a row.
+    void row_at(int position, std::vector<double> &rho) const;
+    void row_for(const DenseData &data, int extra, std::vector<double> &rho) const;
+    // rho · A, for all columns; of the extra that is about to become a row its own part as well.
+    void times_matrix(const DenseData &data, const std::vector<double> &rho, int joining, std::vector<double> &row) const;
+    // inverse · the variable's column, padded to the stride.
+    void column_for(const DenseData &data, int variable, std::vector<double> &column) const;
+    // inverse · amounts (size).
+    void times_inverse(const std::vector<double> &amounts, std::vector<double> &out) const;
+    void append(int extra, const std::vector<double> &rho, int own_variable);  // its own variable basic, last
+    void exchange(int position, int variable, const std::vector<double> &column);
+    void drop(const DenseData &data, int slot, int position);  // the extra of a slot, whose variable is basic at position
+
+    std::vector<int> head;        // variable that is basic at each position
+    std::vector<int> extras;      // the extra of each row behind the core rows
+    std::vector<int8_t> status;   // of columns and core rows
+    std::vector<double> y, d;     // as the pivots have moved them
+    std::vector<double> weight;   // squared norm of each row of the inverse
+    std::vector<int> members;     // right-hand sides that have come to this basis
+    int updates = 0;              // pivots since the inverse was made from scratch
+
+  private:
+    void weigh();
+    void widen(int stride);
+    int stride_ = 0;
+    std::vector<double> inverse_;  // (row, position)
+};

@@ -1,0 +1,172 @@
+// DenseSearch: one pivot. The ratio test takes long steps: boxed variables are flipped as long as that pays.
+#include "dense_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLeastAlpha = 1e-9;  // below it a variable does not take part
+constexpr double kGoodAlpha = 1e-7;   // below it one is only pivoted on if there is nothing better
+constexpr double kTie = 1e-9;         // ratios as near as this count as equal
+constexpr int kUpdates = 50;          // pivots before the inverse is made anew
+
+}  // namespace
+
+void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving) {
+    const int columns = data_.columns(), rows = data_.rows();
+    if (leaving.extra >= 0)
+        node.row_for(data_, leaving.extra, rho_);
+    else
+        node.row_at(leaving.position, rho_);
+    node.times_matrix(data_, rho_, leaving.extra, row_);
+    const double sign = leaving.direction;
+    candidates_.clear();
+    // At its lower bound a variable may rise if that helps, at its upper one fall, and a free one do either.
+    const auto add = [&](int variable, int8_t at, double alpha, double dual, double range) {
+        const double slope = at == kAtUpper ? -sign * alpha : at == kAtLower ? sign * alpha : std::abs(alpha);
+        if (slope < kLeastAlpha) return;
+        const double distance = at == kAtUpper ? -dual : at == kAtLower ? dual : 0.0;
+        candidates_.push_back({std::max(distance, 0.0) / slope, slope, range, alpha, variable});
+    };
+    for (int j = 0; j < columns; ++j) {
+        const int8_t at = node.status[j];
+        if (at == kBasic || data_.lower[j] == data_.upper[j]) continue;
+        add(j, at, row_[j], node.d[j], at == kAtZero ? kInfinity : data_.upper[j] - data_.lower[j]);
+    }
+    for (int i = 0; i < rows; ++i) {
+        const int8_t at = node.status[columns + i];
+        if (at == kBasic || data_.stage.row_lower[i] == data_.stage.row_upper[i]) continue;
+        add(columns + i, at, -rho_[i], node.y[i], data_.stage.row_upper[i] - data_.stage.row_lower[i]);
+    }
+    for (size_t k = 0; k < node.extras.size(); ++k) {
+        const int row = rows + static_cast<int>(k);
+        add(columns + row, data_.is_plane(node.extras[k]) ? kAtUpper : kAtLower, -rho_[row], node.y[row], kInfinity);
+    }
+}
+
+// Sorts the candidates by ratio, as far as a step of this much excess can reach.
+void DenseSearch::order_candidates(double most) {
+    const auto later = [](const Candidate &a, const Candidate &b) {
+        return a.ratio != b.ratio ? a.ratio > b.ratio
+                                  : (a.slope != b.slope ? a.slope < b.slope : a.variable > b.variable);
+    };
+    std::make_heap(candidates_.begin(), candidates_.end(), later);
+    auto end = candidates_.end();
+    while (end != candidates_.begin() && most >= 0.0) {
+        std::pop_heap(candidates_.begin(), end, later);
+        --end;
+        most -= end->range * end->slope;
+    }
+    std::reverse(end, candidates_.end());
+    candidates_.erase(candidates_.begin(), end);
+}
+
+// Which candidate enters after these many breakpoints: of those that tie with the last the one with the largest
+// element, and an earlier one rather than one that is too small to pivot on.
+int DenseSearch::entering(int passed) const {
+    const Candidate &limit = candidates_[passed];
+    int best = passed;
+    for (int c = passed - 1; c >= 0; --c) {
+        const bool ties = limit.ratio - candidates_[c].ratio <= kTie * std::max(1.0, limit.ratio);
+        if (!ties && candidates_[best].slope >= kGoodAlpha) break;
+        if (candidates_[c].slope > candidates_[best].slope) best = c;
+    }
+    return best;
+}
+
+// Turns a copy of the node into the basis after the pivot, and moves its members along; false if that basis is
+// singular.
+bool DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, const std::vector<int> &members) {
+    const int columns = data_.columns(), rows = data_.rows(), core = columns + rows;
+    const Candidate &candidate = candidates_[entering];
+    const int variable = candidate.variable;
+    int position = leaving.position;
+    pivots += static_cast<int64_t>(members.size());
+    if (leaving.extra >= 0) {
+        position = child.size();
+        for (int member : members) {  // the extra's own variable, basic for a moment
+            Walker &walker = walkers_[member];
+            child.fill_columns(data_, walker.x, full_);
+            walker.x.resize(std::max<size_t>(walker.x.size(), position + 1), 0.0);
+            walker.x[position] = data_.times(leaving.extra, full_.data());
+        }
+        child.append(leaving.extra, rho_, core + static_cast<int>(child.extras.size()));
+    }
+    amounts_.assign(child.size(), 0.0);
+    bool flips = false;
+    for (int c = 0; c < entering; ++c) {
+        const int flipped = candidates_[c].variable;
+        int8_t &at = child.status[flipped];
+        const double change = at == kAtUpper ? -candidates_[c].range : candidates_[c].range;
+        at = at == kAtUpper ? kAtLower : kAtUpper;
+        flips = true;
+        if (flipped >= columns) {
+            amounts_[flipped - columns] += change;
+            continue;
+        }
+        for (int k = data_.stage.start[flipped]; k < data_.stage.start[flipped + 1]; ++k)
+            amounts_[data_.stage.index[k]] -= data_.stage.value[k] * change;
+        for (size_t k = 0; k < child.extras.size(); ++k)
+            amounts_[rows + k] -= data_.coefficient(child.extras[k], flipped) * change;
+    }
+    if (flips) child.times_inverse(amounts_, flipped_);
+    child.column_for(data_, variable, column_);
+    const double element = column_[position];
+    if (element == 0.0) return false;
+
+    const double dual = variable < columns ? child.d[variable] : child.y[variable - columns];
+    double step = dual / candidate.alpha;
+    if (candidate.ratio == 0.0) step = 0.0;  // of the wrong sign by rounding: what it is off is found at the end
+    const int leaver = child.head[position];
+    for (int j = 0; j < columns; ++j) child.d[j] -= step * row_[j];
+    for (int i = 0; i < child.size(); ++i) child.y[i] += step * rho_[i];
+    if (leaver < columns) child.d[leaver] = -step;
+    if (variable < columns)
+        child.d[variable] = 0.0;
+    else
+        child.y[variable - columns] = 0.0;
+
+    for (int member : members) {
+        Walker &walker = walkers_[member];
+        walker.is_exact = false;
+        walker.x.resize(child.stride(), 0.0);
+        if (flips)
+            for (int p = 0; p < child.stride(); ++p) walker.x[p] += flipped_[p];
+        double bound;
+        if (leaver >= core)
+            bound = walker.side->height[child.extras[leaver - core]];
+        else if (leaver >= columns)
+            bound = (leaving.direction < 0 ? walker.side->row_lower : walker.side->row_upper)[leaver - columns];
+        else
+            bound = (leaving.direction < 0 ? data_.lower : data_.upper)[leaver];
+        const double change = (walker.x[position] - bound) / element;
+        const double before = child.resting(data_, *walker.side, variable);
+        for (int p = 0; p < child.stride(); ++p) walker.x[p] -= change * column_[p];
+        walker.x[position] = before + change;
+    }
+    child.exchange(position, variable, column_);
+    if (leaver < core) child.status[leaver] = leaving.direction < 0 ? kAtLower : kAtUpper;
+    if (variable < core) {
+        child.status[variable] = kBasic;
+    } else {  // an extra that is no longer binding
+        child.drop(data_, variable - core, position);
+        for (int member : members) {
+            std::vector<double> &x = walkers_[member].x;
+            x.erase(x.begin() + position);
+            x.push_back(0.0);
+        }
+    }
+    const bool is_off = std::abs(element - candidate.alpha) > 1e-7 * std::max(1.0, std::abs(element));
+    if (child.updates < kUpdates && !is_off) return true;
+    if (!child.factor(data_)) return false;
+    child.price(data_, child.y, child.d);
+    for (int member : members) {
+        Walker &walker = walkers_[member];
+        child.place(data_, *walker.side, walker.x, full_);
+        walker.is_exact = true;
+    }
+    return true;
+}

@@ -1,0 +1,190 @@
+// DenseProblem: batches of right-hand sides over threads, folded in the order of openings.
+#include "dense_problem.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace {
+
+constexpr int kSlice = 128;  // right-hand sides that a thread takes at once
+
+}  // namespace
+
+DenseProblem::DenseProblem(StageData data, int threads)
+    : data_(std::move(data)), threads_(std::max(1, threads)), moves_(data_.rows(), 0) {
+    for (int row : data_.stage.row_state.row) moves_[row] = 1;
+    for (int row : data_.stage.row_noise.row) moves_[row] = 1;
+    know_starts(0, 0, nullptr);
+}
+
+// Calls found(task, optimum), from any thread, for every task that ends with a clean optimum.
+void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Found &found) {
+    const int count = static_cast<int>(tasks.size());
+    const int crew = std::min(threads_, count);
+    if (crew == 0 || starts_.empty()) return;
+    const int slice = std::min(kSlice, (count + crew - 1) / crew);
+    std::atomic<int> next{0};
+    std::mutex totals;
+    auto work = [&] {
+        DenseSearch search(data_);
+        std::vector<Side> sides(slice);
+        std::vector<int> chosen, which, failed;
+        for (int begin = next.fetch_add(slice); begin < count; begin = next.fetch_add(slice)) {
+            const int size = std::min(slice, count - begin);
+            chosen.assign(size, 0);
+            for (int k = 0; k < size; ++k) {
+                data_.place(tasks[begin + k].state, tasks[begin + k].noise, sides[k]);
+                double best = starts_[0]->promise(sides[k]);
+                for (int s = 1; s < starts(); ++s) {
+                    const double promise = starts_[s]->promise(sides[k]);
+                    if (promise > best) {
+                        best = promise;
+                        chosen[k] = s;
+                    }
+                }
+            }
+            for (int s = 0; s < starts(); ++s) {
+                which.clear();
+                for (int k = 0; k < size; ++k)
+                    if (chosen[k] == s) which.push_back(k);
+                if (which.empty()) continue;
+                DenseNode root = starts_[s]->node;
+                if (!root.factor(data_)) continue;
+                root.price(data_, root.y, root.d);
+                search.run(root, sides, which, [&](int k, const Optimum &optimum) { found(begin + k, optimum); },
+                           failed);
+            }
+        }
+        const std::lock_guard<std::mutex> lock(totals);
+        pivots += search.pivots;
+        nodes += search.nodes;
+    };
+    std::vector<std::thread> others;
+    for (int member = 1; member < crew; ++member) others.emplace_back(work);
+    work();
+    for (std::thread &other : others) other.join();
+    solves += count;
+}
+
+void DenseProblem::solve_units(int units, const double *states, const int *first, const int *last,
+                               const double *noises, std::vector<Solved> &solved, int8_t *bases_out,
+                               uint8_t *failed) {
+    const size_t width = data_.stage.states_in, length = basis_length();
+    std::vector<Task> tasks;
+    std::vector<int> unit_of;
+    for (int unit = 0; unit < units; ++unit)
+        for (int opening = first[unit]; opening < last[unit]; ++opening) {
+            tasks.push_back({states + unit * width, noises + static_cast<size_t>(opening) * data_.stage.noises});
+            unit_of.push_back(unit);
+        }
+    solved.assign(tasks.size(), {});
+    solve(tasks, [&](int task, const Optimum &optimum) {
+        Solved &result = solved[task];
+        result.is_clean = true;
+        result.value = optimum.dual * data_.stage.cost_scale;
+        result.slope.assign(width, 0.0);
+        add_slope(optimum, result.slope.data());
+        result.binding = optimum.node.extras;
+        if (task == 0 || unit_of[task - 1] != unit_of[task]) write_basis(optimum.node, bases_out + unit_of[task] * length);
+    });
+    const int core = data_.columns() + data_.rows();
+    std::fill(failed, failed + units, 0);
+    for (size_t task = 0; task < tasks.size(); ++task) {
+        if (!solved[task].is_clean) failed[unit_of[task]] = 1;
+        int8_t *basis = bases_out + unit_of[task] * length;
+        for (int extra : solved[task].binding)
+            if (basis[core + extra] == kBasic) basis[core + extra] = kUsedLater;
+    }
+}
+
+void DenseProblem::expectation(int units, const double *states, const int *first, const int *last,
+                               const double *noises, const double *probabilities, double *values, double *slopes,
+                               int8_t *bases_out, uint8_t *failed) {
+    const size_t width = data_.stage.states_in;
+    std::vector<Solved> solved;
+    solve_units(units, states, first, last, noises, solved, bases_out, failed);
+    size_t task = 0;
+    for (int unit = 0; unit < units; ++unit) {
+        double *slope = slopes + unit * width;
+        values[unit] = 0.0;
+        std::fill(slope, slope + width, 0.0);
+        for (int opening = first[unit]; opening < last[unit]; ++opening, ++task) {
+            if (failed[unit]) continue;
+            values[unit] += probabilities[opening] * solved[task].value;
+            for (size_t i = 0; i < width; ++i) slope[i] += probabilities[opening] * solved[task].slope[i];
+        }
+    }
+}
+
+void DenseProblem::by_opening(int units, const double *states, const int *first, const int *last,
+                              const double *noises, int most, double *values, double *slopes, int8_t *bases_out,
+                              uint8_t *failed) {
+    const size_t width = data_.stage.states_in;
+    std::vector<Solved> solved;
+    solve_units(units, states, first, last, noises, solved, bases_out, failed);
+    size_t task = 0;
+    for (int unit = 0; unit < units; ++unit)
+        for (int opening = first[unit]; opening < last[unit]; ++opening, ++task) {
+            if (failed[unit]) continue;
+            const size_t place = static_cast<size_t>(unit) * most + (opening - first[unit]);
+            values[place] = solved[task].value;
+            std::copy(solved[task].slope.begin(), solved[task].slope.end(), slopes + place * width);
+        }
+}
+
+void DenseProblem::dispatch(int units, const double *states, const double *noises, double *objectives,
+                            double *futures, double *next_states, double *primal, double *row_dual,
+                            uint8_t *failed) {
+    const StageData &stage = data_.stage;
+    std::vector<Task> tasks;
+    for (int unit = 0; unit < units; ++unit)
+        tasks.push_back({states + static_cast<size_t>(unit) * stage.states_in,
+                         noises + static_cast<size_t>(unit) * stage.noises});
+    std::fill(failed, failed + units, 1);
+    solve(tasks, [&](int unit, const Optimum &optimum) {
+        failed[unit] = 0;
+        const double scale = stage.cost_scale;
+        objectives[unit] = optimum.primal * scale;
+        futures[unit] = stage.future_column >= 0 ? optimum.columns[stage.future_column] * scale : 0.0;
+        double *next = next_states + static_cast<size_t>(unit) * stage.states_out();
+        for (int i = 0; i < stage.decided(); ++i) {
+            const int j = stage.state_columns[i];  // a hair outside its bounds must not grow stage by stage
+            next[i] = std::min(std::max(optimum.columns[j], stage.column_lower[j]), stage.column_upper[j]);
+        }
+        std::copy(optimum.carried.begin(), optimum.carried.end(), next + stage.decided());
+        if (primal) {
+            double *out = primal + static_cast<size_t>(unit) * data_.columns();
+            std::copy(optimum.columns.begin(), optimum.columns.end(), out);
+            if (stage.future_column >= 0) out[stage.future_column] *= scale;
+        }
+        if (row_dual)
+            for (int i = 0; i < data_.rows(); ++i)
+                row_dual[static_cast<size_t>(unit) * data_.rows() + i] = optimum.y[i] * scale;
+    });
+}
+
+// slope += d(objective)/d(state), unscaled.
+void DenseProblem::add_slope(const Optimum &optimum, double *slope) const {
+    const StageData &stage = data_.stage;
+    const double unit = stage.cost_scale;
+    const auto add = [&](const Triplets &moved, const double *multiplier) {
+        for (size_t k = 0; k < moved.row.size(); ++k)
+            slope[moved.column[k]] += unit * (multiplier[moved.row[k]] * moved.value[k]);
+    };
+    add(stage.row_state, optimum.y.data());
+    const std::vector<int> &extras = optimum.node.extras;
+    if (extras.empty()) return;
+    std::vector<double> by_plane(data_.planes(), 0.0), by_carried(stage.carried(), 0.0);
+    for (size_t k = 0; k < extras.size(); ++k) {
+        const double multiplier = optimum.y[data_.rows() + k];
+        if (data_.is_plane(extras[k])) {
+            by_plane[extras[k]] = multiplier;
+            continue;
+        }
+        for (int i = 0; i < stage.carried(); ++i) by_carried[i] += multiplier * data_.carried_slope(extras[k], i);
+    }
+    add(stage.planes.state, by_plane.data());
+    add(stage.carried_state, by_carried.data());
+}

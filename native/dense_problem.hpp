@@ -1,0 +1,80 @@
+// One stage problem on the dense dual simplex, solved for batches of (incoming state, noise) pairs.
+//
+// The problem is that of stage_problem.hpp. A right-hand side starts from whichever of the known start bases promises
+// it the highest dual bound, so what it ends with is a function of the problem, the cuts, these bases and itself: not
+// of the batch, the thread or anything solved before. What it can't solve cleanly is marked, for HiGHS to solve.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dense_data.hpp"
+#include "dense_node.hpp"
+#include "dense_search.hpp"
+
+// A dual feasible basis, and the dual bound that it promises a right-hand side: linear in what moves.
+struct Start {
+    DenseNode node;  // without its inverse
+    bool is_usable = false;
+    double constant = 0.0;
+    struct Term {
+        int index;      // row or extra
+        bool is_upper;  // of a row: which bound
+        double dual;
+    };
+    std::vector<Term> rows, extras;
+    double promise(const Side &side) const;
+};
+
+// What a right-hand side ended with.
+struct Solved {
+    bool is_clean = false;
+    double value = 0.0;              // dual objective, unscaled
+    std::vector<double> slope;       // in the incoming state
+    std::vector<int> binding;        // extras
+    std::vector<int8_t> basis;       // if asked for
+};
+
+class DenseProblem {
+  public:
+    DenseProblem(StageData data, int threads);
+    void add_cuts(int count, const double *intercepts, const double *slopes) { data_.add_cuts(count, intercepts, slopes); }
+    // The bases to start from, of columns, core rows, planes and cuts; those that are no dual feasible bases are
+    // left out. Without any a problem starts from its slacks.
+    void know_starts(int count, int length, const int8_t *bases);
+
+    // Of each of `units` states: the optimal values and slopes of its openings first .. last - 1, weighted by their
+    // probabilities and summed in order; failed[unit] is set where one of them was not solved.
+    void expectation(int units, const double *states, const int *first, const int *last, const double *noises,
+                     const double *probabilities, double *values, double *slopes, int8_t *bases_out, uint8_t *failed);
+    // The same, each opening on its own: `most` places a unit, those beyond its openings left as they are.
+    void by_opening(int units, const double *states, const int *first, const int *last, const double *noises, int most,
+                    double *values, double *slopes, int8_t *bases_out, uint8_t *failed);
+    // Optimal dispatch of each of `units` pairs of state and noise.
+    void dispatch(int units, const double *states, const double *noises, double *objectives, double *futures,
+                  double *next_states, double *primal, double *row_dual, uint8_t *failed);
+
+    const DenseData &data() const { return data_; }
+    int basis_length() const { return data_.columns() + data_.rows() + data_.extras(); }
+    int starts() const { return static_cast<int>(starts_.size()); }
+    int64_t solves = 0, pivots = 0, nodes = 0;
+
+  private:
+    struct Task {
+        const double *state, *noise;
+    };
+    void solve(const std::vector<Task> &tasks, const DenseSearch::Found &found);
+    void solve_units(int units, const double *states, const int *first, const int *last, const double *noises,
+                     std::vector<Solved> &solved, int8_t *bases_out, uint8_t *failed);
+    void add_slope(const Optimum &optimum, double *slope) const;
+    std::shared_ptr<Start> start_of(const int8_t *basis, int length) const;
+    void write_basis(const DenseNode &node, int8_t *out) const;
+
+    DenseData data_;
+    int threads_;
+    std::vector<char> moves_;  // by core row
+    std::map<std::string, std::shared_ptr<Start>> known_;
+    std::vector<std::shared_ptr<Start>> starts_;
+};

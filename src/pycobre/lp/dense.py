@@ -1,0 +1,232 @@
+"""The solver of small stage problems: our own dual simplex on a dense inverse, and HiGHS where it gives up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre import _native
+from pycobre.lp.solver import (
+    BasisArray,
+    Dispatch,
+    Expectation,
+    Explanation,
+    HighsSolver,
+    OpeningCosts,
+    SolverCounts,
+    StageSolver,
+    StageUnsolved,
+    Starts,
+    Unsolved,
+)
+from pycobre.lp.sparse import FloatArray, IntArray
+from pycobre.lp.stage_data import stage_data
+from pycobre.lp.template import StageTemplate
+
+MOST_ROWS = 150
+"""Up to this many core rows a dense inverse is quicker than HiGHS."""
+
+_MOST_STARTS = 64
+
+SolverKind = Literal["auto", "dense", "highs"]
+"""Who solves stage problems; ``auto`` goes by their size."""
+
+
+def stage_solver(
+    template: StageTemplate,
+    kind: SolverKind = "auto",
+    *,
+    future_lower: float | None,
+    cost_scale: float = 1.0,
+    threads: int = 1,
+) -> StageSolver:
+    """The solver for *template*: dense up to :data:`MOST_ROWS` core rows, unless *kind* says which."""
+    dense = len(template.row_lower) <= MOST_ROWS if kind == "auto" else kind == "dense"
+    made: type[DenseSolver | HighsSolver] = DenseSolver if dense else HighsSolver
+    return made(template, future_lower=future_lower, cost_scale=cost_scale, threads=threads)
+
+
+class DenseSolver(StageSolver):
+    """Dual simplex in which planes and cuts are rows only while they are binding.
+
+    A right-hand side starts from whichever known basis promises it the highest dual bound. Right-hand sides that
+    pivot alike share the work, but each has numbers of its own: its result is a function of the template, the
+    cuts, the known bases and itself. A unit of work with one that ends without a clean optimum is solved by
+    HiGHS as a whole; such units are counted.
+
+    Parameters
+    ----------
+    template, future_lower, cost_scale, threads
+        As for :class:`~pycobre.lp.solver.HighsSolver`.
+    """
+
+    def __init__(
+        self,
+        template: StageTemplate,
+        *,
+        future_lower: float | None,
+        cost_scale: float = 1.0,
+        threads: int = 1,
+    ) -> None:
+        self.template, self.most_starts = template, _MOST_STARTS
+        self._columns = len(template.cost) + (future_lower is not None)
+        self._problem = _native.DenseProblem(stage_data(template, future_lower, cost_scale), threads)
+        self._known: BasisArray | None = None
+        self._handed_over = 0
+        self._rows: NDArray[np.int32] | None = None
+        self._highs: HighsSolver | None = None
+        self._highs_terms = (future_lower, cost_scale, threads)
+
+    @property
+    def basis_length(self) -> int:
+        """Columns, core rows, planes and cuts."""
+        return self._problem.basis_length
+
+    @property
+    def cuts(self) -> int:
+        """How many cuts were added."""
+        return self._problem.cuts
+
+    def add_cuts(self, intercept: FloatArray, slope: FloatArray) -> None:
+        """Take the cuts."""
+        self._problem.add_cuts(np.ascontiguousarray(intercept), np.ascontiguousarray(slope))
+
+    def choose_rows(self, cuts: NDArray[np.int32]) -> None:
+        """Note *cuts* for HiGHS: here no cut is a row before it is binding."""
+        self._rows = cuts
+
+    def expectation(
+        self,
+        states: FloatArray,
+        openings: FloatArray,
+        probability: FloatArray,
+        starts: Starts,
+        part: tuple[IntArray, IntArray] | None = None,
+    ) -> Expectation:
+        """One native call: threads over right-hand sides, openings summed in order."""
+        count, width = states.shape
+        if part is None:
+            part = np.zeros(count, dtype=np.int32), np.full(count, len(openings), dtype=np.int32)
+        self._know(starts)
+        value, slope = np.empty(count), np.empty((count, width))
+        basis = np.empty((count, self.basis_length), dtype=np.int8)
+        failed = np.empty(count, dtype=np.uint8)
+        self._problem.expectation(states, *part, openings, probability, value, slope, basis, failed)
+        if failed.any():
+            units, again = self._hand_over(failed, starts)
+            some = part[0][units], part[1][units]
+            try:
+                found = self._reference().expectation(states[units], openings, probability, again, some)
+            except StageUnsolved as error:
+                raise _of_batch(error, units) from None
+            value[units], slope[units], basis[units] = found.value, found.slope, found.basis
+        return Expectation(value, slope, basis)
+
+    def by_opening(
+        self, states: FloatArray, openings: FloatArray, starts: Starts, part: tuple[IntArray, IntArray]
+    ) -> OpeningCosts:
+        """One native call, likewise."""
+        count, width = states.shape
+        most = int((part[1] - part[0]).max(initial=0))
+        self._know(starts)
+        value, slope = np.zeros((count, most)), np.zeros((count, most, width))
+        basis = np.empty((count, self.basis_length), dtype=np.int8)
+        failed = np.empty(count, dtype=np.uint8)
+        self._problem.by_opening(states, *part, openings, value, slope, basis, failed)
+        if failed.any():
+            units, again = self._hand_over(failed, starts)
+            some = part[0][units], part[1][units]
+            try:
+                found = self._reference().by_opening(states[units], openings, again, some)
+            except StageUnsolved as error:
+                raise _of_batch(error, units) from None
+            width_found = found.value.shape[1]
+            value[units, :width_found], slope[units, :width_found] = found.value, found.slope
+            basis[units] = found.basis
+        return OpeningCosts(value, slope, basis)
+
+    def dispatch(
+        self, states: FloatArray, noises: FloatArray, starts: Starts, *, full: bool = False
+    ) -> Dispatch:
+        """One native call: threads over the pairs."""
+        count = len(states)
+        kept = count if full else 0
+        self._know(starts)
+        result = Dispatch(
+            np.empty(count),
+            np.empty(count),
+            np.empty((count, self.template.states_out)),
+            np.empty((kept, self._columns)),
+            np.empty((kept, len(self.template.row_lower))),
+        )
+        failed = np.empty(count, dtype=np.uint8)
+        self._problem.dispatch(
+            states,
+            noises,
+            result.objective,
+            result.future,
+            result.next_state,
+            result.primal,
+            result.row_dual,
+            failed,
+        )
+        result = replace(result, primal=result.primal[:, : len(self.template.cost)])
+        if failed.any():
+            units, again = self._hand_over(failed, starts)
+            try:
+                found = self._reference().dispatch(states[units], noises[units], again, full=full)
+            except StageUnsolved as error:
+                raise _of_batch(error, units) from None
+            which = units if full else units[:0]
+            result.objective[units], result.future[units] = found.objective, found.future
+            result.next_state[units] = found.next_state
+            result.primal[which], result.row_dual[which] = found.primal, found.row_dual
+        return result
+
+    def explain(self, state: FloatArray, noise: FloatArray, dump: str) -> Explanation:
+        """HiGHS's irreducible infeasible subsystem, by name."""
+        return self._reference().explain(state, noise, dump)
+
+    @property
+    def counts(self) -> SolverCounts:
+        """What both solvers did; problems that were handed over count once."""
+        problem = self._problem
+        own = SolverCounts(problem.solves, problem.pivots, handed_over=self._handed_over)
+        if self._highs is None:
+            return own
+        return replace(own + self._highs.counts, solves=own.solves)
+
+    def _know(self, starts: Starts) -> None:
+        if starts.bases is not self._known:
+            self._problem.know_starts(starts.bases)
+            self._known = starts.bases
+
+    def _hand_over(self, failed: NDArray[np.uint8], starts: Starts) -> tuple[NDArray[np.int64], Starts]:
+        units = np.flatnonzero(failed)
+        self._handed_over += len(units)
+        return units, Starts(starts.bases, starts.own[units])
+
+    def _reference(self) -> HighsSolver:
+        """HiGHS with all cuts so far."""
+        if self._highs is None:
+            future_lower, cost_scale, threads = self._highs_terms
+            self._highs = HighsSolver(
+                self.template, future_lower=future_lower, cost_scale=cost_scale, threads=threads
+            )
+        known = self._highs.cuts
+        if known < self.cuts:
+            intercept = np.empty(self.cuts - known)
+            slope = np.empty((self.cuts - known, self.template.states_out))
+            self._problem.cuts_from(known, intercept, slope)
+            self._highs.add_cuts(intercept, slope)
+        if self._rows is not None:
+            self._highs.choose_rows(self._rows)
+        return self._highs
+
+
+def _of_batch(error: StageUnsolved, units: NDArray[np.int64]) -> StageUnsolved:
+    """*error* of a part of a batch as one of the batch."""
+    return StageUnsolved(replace(error.unsolved, unit=int(units[error.unsolved.unit])))
