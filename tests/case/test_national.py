@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pycobre.case import Case, check_case
-from pycobre.lp import HighsSolver, StateLayout, build_stages, cost_scale_of, recover
+from pycobre.lp import HighsSolver, Starts, StateLayout, build_stages, cost_scale_of, recover
 from pycobre.stochastic import inflow_recursion, raisable
 
 
@@ -41,7 +41,7 @@ def test_first_stage_is_dispatched_and_meets_its_demand(national: Case) -> None:
     state = StateLayout.of(recursion, system).initial(system)[None]
     noise = np.zeros((1, system.noise_dimension))
     solver = HighsSolver(model.template, future_lower=0.0, cost_scale=cost_scale_of([model.template]))
-    dispatch = solver.dispatch(state, noise, np.empty((1, 0), dtype=np.int8), full=True)
+    dispatch = solver.dispatch(state, noise, Starts.slacks(1), full=True)
     told = recover(system, recursion, model, 0, state, noise, dispatch)
     made = sum(power[0].sum(axis=0) for power in (told.generation_mw, told.thermal_mw, told.source_mw))
     met = told.load_mw[0].sum(axis=0) - told.deficit_mw[0].sum(axis=(0, 2)) + told.excess_mw[0].sum(axis=0)

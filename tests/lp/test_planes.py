@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pycobre.lp import BASIC, Assembly, HighsSolver
+from pycobre.lp import BASIC, Assembly, DenseSolver, HighsSolver, Starts
 
 PLANES = 12
 STATES, NOISES = 2, 1
@@ -54,44 +54,44 @@ def template(*, apart):
     )
 
 
-def solver_of(which, threads=1):
-    solver = HighsSolver(which, future_lower=0.0, threads=threads)
-    solver.add_cuts(np.array([900.0, 2000.0]), np.array([[-8.0, -6.0], [-30.0, -20.0]]))
-    return solver
+@pytest.fixture(params=[HighsSolver, DenseSolver], ids=["highs", "dense"])
+def solver_of(request):
+    def made(which, threads=1):
+        solver = request.param(which, future_lower=0.0, threads=threads)
+        solver.add_cuts(np.array([900.0, 2000.0]), np.array([[-8.0, -6.0], [-30.0, -20.0]]))
+        return solver
 
-
-def slacks(count):
-    return np.empty((count, 0), dtype=np.int8)
+    return made
 
 
 def states(count):
     return np.random.default_rng(11).uniform(0.0, 50.0, (count, STATES))
 
 
-def test_planes_apart_cost_and_slope_as_planes_that_are_rows():
+def test_planes_apart_cost_and_slope_as_planes_that_are_rows(solver_of):
     trial = states(30)
-    apart = solver_of(template(apart=True)).expectation(trial, OPENINGS, WEIGHTS, slacks(30))
-    rows = solver_of(template(apart=False)).expectation(trial, OPENINGS, WEIGHTS, slacks(30))
+    apart = solver_of(template(apart=True)).expectation(trial, OPENINGS, WEIGHTS, Starts.slacks(30))
+    rows = solver_of(template(apart=False)).expectation(trial, OPENINGS, WEIGHTS, Starts.slacks(30))
     assert apart.value == pytest.approx(rows.value, rel=1e-9)
     assert apart.slope == pytest.approx(rows.slope, rel=1e-6, abs=1e-6)
 
 
-def test_planes_move_the_slope_with_the_storage_that_comes_in():
+def test_planes_move_the_slope_with_the_storage_that_comes_in(solver_of):
     """Without the planes' share the slope would be that of the water balance alone."""
     which, state, step = template(apart=True), np.array([[20.0, 30.0]]), 1e-4
     solver = solver_of(which)
-    found = solver.expectation(state, OPENINGS, WEIGHTS, slacks(1))
+    found = solver.expectation(state, OPENINGS, WEIGHTS, Starts.slacks(1))
     for h in range(STATES):
         further = state.copy()
         further[0, h] += step
-        after = solver.expectation(further, OPENINGS, WEIGHTS, slacks(1)).value
+        after = solver.expectation(further, OPENINGS, WEIGHTS, Starts.slacks(1)).value
         assert found.slope[0, h] == pytest.approx((after - found.value)[0] / step, rel=1e-4)
 
 
-def test_every_plane_holds_in_the_dispatch():
+def test_every_plane_holds_in_the_dispatch(solver_of):
     which, trial = template(apart=True), states(20)
     noise = np.random.default_rng(12).standard_normal((20, NOISES))
-    x = solver_of(which).dispatch(trial, noise, slacks(20), full=True).primal
+    x = solver_of(which).dispatch(trial, noise, Starts.slacks(20), full=True).primal
     planes = which.planes
     left = x @ planes.matrix.toarray().T - trial @ planes.state.toarray().T
     assert (left <= planes.upper + 1e-7).all()
@@ -99,29 +99,30 @@ def test_every_plane_holds_in_the_dispatch():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_bits_do_not_depend_on_what_was_solved_before(threads):
+def test_bits_do_not_depend_on_what_was_solved_before(solver_of, threads):
     which, trial = template(apart=True), states(12)
-    first = solver_of(which).expectation(trial, OPENINGS, WEIGHTS, slacks(12))
+    first = solver_of(which).expectation(trial, OPENINGS, WEIGHTS, Starts.slacks(12))
     binding = (first.basis[:, -2 - 2 * PLANES : -2] != BASIC).sum(axis=1)
     assert (binding > 0).all()
     assert (binding < 2 * PLANES).all()
+    known = first.basis
     plain, other = solver_of(which), solver_of(which, threads)
-    expected = plain.expectation(trial, OPENINGS, WEIGHTS, first.basis)
-    other.expectation(trial[::-2].copy(), OPENINGS[::-1].copy(), WEIGHTS, slacks(6))  # unrelated
+    expected = plain.expectation(trial, OPENINGS, WEIGHTS, Starts.each(known))
+    other.expectation(trial[::-2].copy(), OPENINGS[::-1].copy(), WEIGHTS, Starts.slacks(6))  # unrelated
     for piece in (range(7, 12), range(7)):
-        found = other.expectation(trial[piece], OPENINGS, WEIGHTS, first.basis[piece])
+        found = other.expectation(trial[piece], OPENINGS, WEIGHTS, Starts(known, np.array(piece)))
         assert found.value.tobytes() == expected.value[piece].tobytes()
         assert found.slope.tobytes() == expected.slope[piece].tobytes()
         assert found.basis.tobytes() == expected.basis[piece].tobytes()
 
 
-def test_any_start_basis_gives_the_same_optimum():
+def test_any_start_basis_gives_the_same_optimum(solver_of):
     """What the basis brings along is where the search begins, not what holds."""
     which, trial = template(apart=True), states(8)
-    expected = solver_of(which).expectation(trial, OPENINGS, WEIGHTS, slacks(8))
+    expected = solver_of(which).expectation(trial, OPENINGS, WEIGHTS, Starts.slacks(8))
     solver = solver_of(which)
     solver.choose_rows(np.empty(0, dtype=np.int32))
-    found = solver.expectation(trial, OPENINGS, WEIGHTS, expected.basis[::-1].copy())
+    found = solver.expectation(trial, OPENINGS, WEIGHTS, Starts.each(expected.basis[::-1].copy()))
     assert found.value == pytest.approx(expected.value, rel=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""The solver of small stage problems: our own dual simplex on a dense inverse, and HiGHS where it gives up."""
+"""The solver of small stage problems: a dual simplex on a dense inverse, and HiGHS where it gives up."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre import _native
+from pycobre.lp.highs import HighsSolver
 from pycobre.lp.solver import (
     BasisArray,
     Dispatch,
     Expectation,
     Explanation,
-    HighsSolver,
     OpeningCosts,
     SolverCounts,
     StageSolver,
     StageUnsolved,
     Starts,
-    Unsolved,
 )
 from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
@@ -52,15 +51,15 @@ def stage_solver(
 class DenseSolver(StageSolver):
     """Dual simplex in which planes and cuts are rows only while they are binding.
 
-    A right-hand side starts from whichever known basis promises it the highest dual bound. Right-hand sides that
-    pivot alike share the work, but each has numbers of its own: its result is a function of the template, the
-    cuts, the known bases and itself. A unit of work with one that ends without a clean optimum is solved by
-    HiGHS as a whole; such units are counted.
+    A right-hand side starts from whichever known basis promises it the highest dual bound. Right-hand sides
+    that pivot alike share the work, but each has numbers of its own: its result is a function of the
+    template, the cuts, the known bases and itself. A unit of work with one that ends without a clean optimum
+    is solved by HiGHS as a whole; such units are counted.
 
     Parameters
     ----------
     template, future_lower, cost_scale, threads
-        As for :class:`~pycobre.lp.solver.HighsSolver`.
+        As for :class:`~pycobre.lp.highs.HighsSolver`.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class NodeStarts:
         return Starts(self._bases, self._own[places[:, 0], places[:, 1] % self._own.shape[1]])
 
     def keep(self, scenarios: Sequence[int], fresh: BasisArray, most: int) -> None:
-        """Take *fresh* bases (parts, M, L), one for all *scenarios* or one each; keep *most* older ones too."""
+        """Take *fresh* bases (parts, M, L), one for all *scenarios* or each; keep *most* older ones too."""
         parts, count, length = fresh.shape
         added = parts * count
         own = self._own + added

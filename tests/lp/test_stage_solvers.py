@@ -1,4 +1,4 @@
-"""The stage solver against scipy, and its promise that history changes nothing."""
+"""The stage solvers against scipy, and their promise that history changes nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from pycobre.lp import Assembly, HighsSolver, StageUnsolved
+from pycobre.lp import Assembly, DenseSolver, HighsSolver, StageUnsolved, Starts
 
 STATES, NOISES = 3, 4
 
@@ -74,15 +74,16 @@ def reference(template, state, noise, intercepts, slopes):
     return found.fun
 
 
-def empty_basis(count):
-    return np.empty((count, 0), dtype=np.int8)
+@pytest.fixture(params=[HighsSolver, DenseSolver], ids=["highs", "dense"])
+def solver_kind(request):
+    return request.param
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_value_and_slope_agree_with_scipy(seed):
+def test_value_and_slope_agree_with_scipy(solver_kind, seed):
     rng = np.random.default_rng(100 + seed)
     template = random_template(seed)
-    solver = HighsSolver(template, future_lower=0.0, cost_scale=64.0)
+    solver = solver_kind(template, future_lower=0.0, cost_scale=64.0)
     intercepts, slopes = random_cuts(rng, 12)
     solver.add_cuts(intercepts, slopes)
     state = rng.uniform(5, 40, (1, STATES))
@@ -92,7 +93,7 @@ def test_value_and_slope_agree_with_scipy(seed):
     def value(at):
         return math.fsum(0.2 * reference(template, at, w, intercepts, slopes) for w in openings)
 
-    found = solver.expectation(state, openings, weights, empty_basis(1))
+    found = solver.expectation(state, openings, weights, Starts.slacks(1))
     assert found.value[0] == pytest.approx(value(state[0]), rel=1e-9)
     # The slope is a subgradient: the cut it gives lies below the value function everywhere.
     for _ in range(10):
@@ -100,13 +101,13 @@ def test_value_and_slope_agree_with_scipy(seed):
         assert found.value[0] + found.slope[0] @ (other - state[0]) <= value(other) * (1 + 1e-9) + 1e-6
 
 
-def test_dispatch_agrees_with_scipy_and_with_its_own_parts():
+def test_dispatch_agrees_with_scipy_and_with_its_own_parts(solver_kind):
     template, rng = random_template(3), np.random.default_rng(5)
-    solver = HighsSolver(template, future_lower=0.0)
+    solver = solver_kind(template, future_lower=0.0)
     intercepts, slopes = random_cuts(rng, 6)
     solver.add_cuts(intercepts, slopes)
     states, noises = rng.uniform(5, 40, (7, STATES)), rng.standard_normal((7, NOISES))
-    found = solver.dispatch(states, noises, empty_basis(7), full=True)
+    found = solver.dispatch(states, noises, Starts.slacks(7), full=True)
     for k in range(7):
         assert found.objective[k] == pytest.approx(
             reference(template, states[k], noises[k], intercepts, slopes), rel=1e-9
@@ -118,26 +119,27 @@ def test_dispatch_agrees_with_scipy_and_with_its_own_parts():
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("pieces", [1, 2, 3, 4, 5, 6, 7])
-def test_bits_do_not_depend_on_batch_order_or_threads(threads, pieces):
+def test_bits_do_not_depend_on_batch_order_or_threads(solver_kind, threads, pieces):
     """A batch split in 1 to 7 pieces, permuted, on 1 to 3 threads, after unrelated work: the same bits."""
     template, rng = random_template(1), np.random.default_rng(9)
     intercepts, slopes = random_cuts(rng, 40)
     states, openings = rng.uniform(0, 45, (20, STATES)), rng.standard_normal((6, NOISES))
     weights = np.full(6, 1.0 / 6.0)
 
-    plain = HighsSolver(template, future_lower=0.0)
+    plain = solver_kind(template, future_lower=0.0)
     plain.add_cuts(intercepts, slopes)
-    start = plain.expectation(states[:1], openings, weights, empty_basis(1)).basis
-    bases = np.repeat(start, 20, axis=0)
-    expected = plain.expectation(states, openings, weights, bases)
+    start = plain.expectation(states[:1], openings, weights, Starts.slacks(1)).basis
+    start = np.concatenate([start, plain.expectation(states[5:9], openings, weights, Starts.slacks(4)).basis])
+    own = np.arange(20) % len(start)
+    expected = plain.expectation(states, openings, weights, Starts(start, own))
 
-    other = HighsSolver(template, future_lower=0.0, threads=threads)
+    other = solver_kind(template, future_lower=0.0, threads=threads)
     other.add_cuts(intercepts[:25], slopes[:25])
-    other.expectation(states[::-3].copy(), openings[::-1].copy(), weights, empty_basis(7))  # unrelated
+    other.expectation(states[::-3].copy(), openings[::-1].copy(), weights, Starts.slacks(7))  # unrelated
     other.add_cuts(intercepts[25:], slopes[25:])
     order = np.random.default_rng(pieces).permutation(20)
     for piece in np.array_split(order, pieces):
-        found = other.expectation(states[piece], openings, weights, bases[piece])
+        found = other.expectation(states[piece], openings, weights, Starts(start, own[piece]))
         assert found.value.tobytes() == expected.value[piece].tobytes()
         assert found.slope.tobytes() == expected.slope[piece].tobytes()
         assert found.basis.tobytes() == expected.basis[piece].tobytes()
@@ -154,7 +156,7 @@ def test_cut_row_holds_no_more_than_decided_states_and_future_cost(tmp_path):
     assert len(entries) == 2 + 1
 
 
-def test_infeasible_problem_names_the_rows_in_conflict(tmp_path):
+def test_infeasible_problem_names_the_rows_in_conflict(solver_kind, tmp_path):
     lp = Assembly("tight")
     v = lp.column("storage_hm3[hydro 7]", upper=10.0)
     q = lp.column("turbined_m3s[hydro 7]", upper=5.0)
@@ -165,10 +167,10 @@ def test_infeasible_problem_names_the_rows_in_conflict(tmp_path):
     lp.add(need, q, 1.0)
     template = lp.template(states_in=1, noises=0, state_columns=[v],
                            carried_constant=[], carried_state=[], carried_noise=[])  # fmt: skip
-    solver = HighsSolver(template, future_lower=None)
+    solver = solver_kind(template, future_lower=None)
     state, noise = np.array([[3.0]]), np.zeros((1, 0))
     with pytest.raises(StageUnsolved) as caught:
-        solver.dispatch(state, noise, empty_basis(1))
+        solver.dispatch(state, noise, Starts.slacks(1))
     assert caught.value.unsolved.status == "infeasible"
     dump = tmp_path / "tight.mps"
     explained = solver.explain(state[0], noise[0], str(dump))
@@ -177,9 +179,9 @@ def test_infeasible_problem_names_the_rows_in_conflict(tmp_path):
     assert not explained.trouble
 
 
-def test_wrong_shapes_are_refused():
-    solver = HighsSolver(random_template(0), future_lower=0.0)
+def test_wrong_shapes_are_refused(solver_kind):
+    solver = solver_kind(random_template(0), future_lower=0.0)
     with pytest.raises(ValueError, match="states"):
-        solver.dispatch(np.zeros((1, STATES + 1)), np.zeros((1, NOISES)), empty_basis(1))
+        solver.dispatch(np.zeros((1, STATES + 1)), np.zeros((1, NOISES)), Starts.slacks(1))
     with pytest.raises(ValueError, match="slopes"):
         solver.add_cuts(np.zeros(1), np.zeros((1, STATES + 1)))
