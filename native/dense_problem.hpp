@@ -18,6 +18,7 @@
 struct Start {
     DenseNode node;  // without its inverse
     bool is_usable = false;
+    int round = 0;  // in which it was last given
     double constant = 0.0;
     struct Term {
         int index;      // row or extra
@@ -75,6 +76,13 @@ class DenseProblem {
     DenseData data_;
     int threads_;
     std::vector<char> moves_;  // by core row
-    std::map<std::string, std::shared_ptr<Start>> known_;
-    std::vector<std::shared_ptr<Start>> starts_;
+    struct Given {
+        std::string basis;
+        std::shared_ptr<Start> start;
+    };
+    bool is_given(size_t place, const int8_t *basis, int length) const;
+    int round_ = 0;
+    std::vector<Given> given_;  // as know_starts got them
+    std::map<std::string, std::shared_ptr<Start>> known_;  // by the part of a basis that is not all basic
+    std::vector<std::shared_ptr<Start>> starts_;           // usable and different
 };

@@ -1,6 +1,8 @@
 // DenseProblem: the bases that right-hand sides start from.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 
 #include "dense_problem.hpp"
 
@@ -18,23 +20,45 @@ double Start::promise(const Side &side) const {
     return sum;
 }
 
+// Whether a basis is the one that was given at a place, but for what has been added since.
+bool DenseProblem::is_given(size_t place, const int8_t *basis, int length) const {
+    if (place >= given_.size()) return false;
+    const std::string &old = given_[place].basis;
+    const int known = static_cast<int>(old.size());
+    return known <= length && std::memcmp(old.data(), basis, known) == 0 &&
+           std::all_of(basis + known, basis + length, [](int8_t status) { return status == kBasic; });
+}
+
 void DenseProblem::know_starts(int count, int length, const int8_t *bases) {
-    std::map<std::string, std::shared_ptr<Start>> kept;
-    starts_.clear();
+    std::vector<Given> given;
+    size_t next = 0;  // most bases follow each other as they did
     for (int b = 0; b < count; ++b) {
         const int8_t *basis = bases + static_cast<size_t>(b) * length;
+        const size_t place = is_given(next, basis, length) ? next : b;
+        if (is_given(place, basis, length)) {
+            given.push_back({{reinterpret_cast<const char *>(basis), static_cast<size_t>(length)}, given_[place].start});
+            next = place + 1;
+            continue;
+        }
         // What is younger than a basis is basic in it: two that differ in nothing else are the same.
         std::string name(reinterpret_cast<const char *>(basis), length);
         std::replace(name.begin() + data_.columns() + data_.rows(), name.end(), static_cast<char>(kUsedLater),
                      static_cast<char>(kBasic));
         name.erase(name.find_last_not_of(static_cast<char>(kBasic)) + 1);
-        if (kept.count(name)) continue;
-        auto found = known_.find(name);
-        std::shared_ptr<Start> start = found != known_.end() ? found->second : start_of(basis, length);
-        kept.emplace(std::move(name), start);
-        if (start->is_usable) starts_.push_back(start);
+        std::shared_ptr<Start> &start = known_[name];
+        if (!start) start = start_of(basis, length);
+        given.push_back({{reinterpret_cast<const char *>(basis), static_cast<size_t>(length)}, start});
     }
-    known_.swap(kept);
+    given_.swap(given);
+    starts_.clear();
+    ++round_;
+    for (const Given &one : given_) {
+        if (one.start->round == round_) continue;
+        one.start->round = round_;
+        if (one.start->is_usable) starts_.push_back(one.start);
+    }
+    for (auto known = known_.begin(); known != known_.end();)
+        known = known->second->round == round_ ? std::next(known) : known_.erase(known);
     if (!starts_.empty()) return;
     std::vector<int8_t> slacks(data_.columns() + data_.rows(), kBasic);
     for (int j = 0; j < data_.columns(); ++j) slacks[j] = kAtLower;  // moved to where it is dual feasible

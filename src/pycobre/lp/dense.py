@@ -118,7 +118,7 @@ class DenseSolver(StageSolver):
             units, again = self._hand_over(failed, starts)
             some = part[0][units], part[1][units]
             try:
-                found = self._reference().expectation(states[units], openings, probability, again, some)
+                found = self.reference().expectation(states[units], openings, probability, again, some)
             except StageUnsolved as error:
                 raise _of_batch(error, units) from None
             value[units], slope[units], basis[units] = found.value, found.slope, found.basis
@@ -139,7 +139,7 @@ class DenseSolver(StageSolver):
             units, again = self._hand_over(failed, starts)
             some = part[0][units], part[1][units]
             try:
-                found = self._reference().by_opening(states[units], openings, again, some)
+                found = self.reference().by_opening(states[units], openings, again, some)
             except StageUnsolved as error:
                 raise _of_batch(error, units) from None
             width_found = found.value.shape[1]
@@ -176,7 +176,7 @@ class DenseSolver(StageSolver):
         if failed.any():
             units, again = self._hand_over(failed, starts)
             try:
-                found = self._reference().dispatch(states[units], noises[units], again, full=full)
+                found = self.reference().dispatch(states[units], noises[units], again, full=full)
             except StageUnsolved as error:
                 raise _of_batch(error, units) from None
             which = units if full else units[:0]
@@ -187,7 +187,7 @@ class DenseSolver(StageSolver):
 
     def explain(self, state: FloatArray, noise: FloatArray, dump: str) -> Explanation:
         """HiGHS's irreducible infeasible subsystem, by name."""
-        return self._reference().explain(state, noise, dump)
+        return self.reference().explain(state, noise, dump)
 
     @property
     def counts(self) -> SolverCounts:
@@ -208,8 +208,8 @@ class DenseSolver(StageSolver):
         self._handed_over += len(units)
         return units, Starts(starts.bases, starts.own[units])
 
-    def _reference(self) -> HighsSolver:
-        """HiGHS with all cuts so far."""
+    def reference(self) -> HighsSolver:
+        """HiGHS with the same template and cuts: what solves the problems that are left to it."""
         if self._highs is None:
             future_lower, cost_scale, threads = self._highs_terms
             self._highs = HighsSolver(

@@ -162,7 +162,9 @@ class Backward:
             weights = np.ascontiguousarray(weights[rows])
             last = np.cumsum(counts).astype(np.int32)
             first = (last - counts).astype(np.int32)
-        starts = self.policy.starts(node, [(part, int(numbers[k])) for part, k in units])
+        starts = self.policy.starts(
+            node, np.array([part for part, _ in units], dtype=np.int64), numbers[which]
+        )
         found: Expectation | OpeningCosts
         try:
             if at.risk is None:

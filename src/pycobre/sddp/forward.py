@@ -198,7 +198,7 @@ class _Walkers:
         floor = self.graph.nodes[node].floor
         if floor is not None:
             noise = floor.raised(state, noise)
-        starts = self.policy.starts(node, [(0, self.scenarios[member]) for member in members])
+        starts = self.policy.starts(node, np.zeros_like(members), members + self.scenarios.start)
         try:
             dispatch = self.solvers[node].dispatch(state, noise, starts, full=self.keep)
         except StageUnsolved as unsolved:

@@ -17,6 +17,7 @@ from pycobre.sddp.starts import NodeStarts
 from pycobre.sddp.work import OPENINGS_A_PART, parts_of
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 class Policy:
@@ -66,12 +67,12 @@ class Policy:
         """Bound after the last iteration; ``-inf`` before the first."""
         return self.history[-1].lower_bound if self.history else -np.inf
 
-    def starts(self, node: int, units: Sequence[tuple[int, int]]) -> Starts:
-        """Where *units* of *node* start, each a part of its openings and a scenario.
+    def starts(self, node: int, parts: IntArray, scenarios: IntArray) -> Starts:
+        """Where units of *node* start, each (M,) a part of its openings and a scenario.
 
         Scenarios beyond the forward passes share the bases of these in turn.
         """
-        return self._starts[node].of(units)
+        return self._starts[node].of(parts, scenarios)
 
     def keep_bases(
         self, node: int, scenarios: Sequence[int], fresh: BasisArray, solver: StageSolver, iteration: int

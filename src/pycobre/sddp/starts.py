@@ -13,7 +13,7 @@ IntArray = NDArray[np.int64]
 
 
 class NodeStarts:
-    """Bases of one node: the last of every part of its openings and forward pass, and some before these.
+    """Bases of one node: the last of every part of its openings and forward pass, then older ones.
 
     Parameters
     ----------
@@ -22,29 +22,27 @@ class NodeStarts:
     """
 
     def __init__(self, parts: int, passes: int) -> None:
-        self._bases: BasisArray = np.empty((1, 0), dtype=np.int8)  # newest first; one of no length: none yet
-        self._own: IntArray = np.zeros((parts, passes), dtype=np.int64)  # which of them
+        self._parts, self._passes = parts, passes
+        self._bases: BasisArray = np.empty((parts * passes, 0), dtype=np.int8)  # of no length: none yet
 
-    def of(self, units: Sequence[tuple[int, int]]) -> Starts:
-        """Starts of *units*, each a part and a scenario; scenarios beyond the passes take these in turn."""
-        places = np.array(units, dtype=np.int64).reshape(-1, 2)
-        return Starts(self._bases, self._own[places[:, 0], places[:, 1] % self._own.shape[1]])
+    def of(self, parts: IntArray, scenarios: IntArray) -> Starts:
+        """Starts of units of work (M,), each a part and a scenario; those beyond the passes take turns."""
+        return Starts(self._bases, parts * self._passes + scenarios % self._passes)
 
     def keep(self, scenarios: Sequence[int], fresh: BasisArray, most: int) -> None:
-        """Take *fresh* bases (parts, M, L), one for all *scenarios* or each; keep *most* older ones too."""
-        parts, count, length = fresh.shape
-        added = parts * count
-        own = self._own + added
-        if self._bases.shape[1] == 0:  # a scenario that never came by starts from the first that did
-            own[:] = np.arange(parts)[:, None] * count
-        own[:, list(scenarios)] = np.arange(added).reshape(parts, count)
-        kept = np.union1d(own[own >= added], added + np.arange(min(most, len(self._bases)))) - added
-        if self._bases.shape[1] == 0:
-            kept = kept[:0]
+        """Take *fresh* bases (parts, M, L), one for all *scenarios* or each, and keep *most* older ones."""
+        places, length, known = self._parts * self._passes, fresh.shape[2], self._bases.shape[1]
+        is_first = known == 0
+        older = 0 if is_first else min(most, len(self._bases) - places + fresh.shape[0] * fresh.shape[1])
         # A cut younger than a basis is basic in it.
-        bases = np.full((added + len(kept), length), BASIC, dtype=np.int8)
-        bases[:added] = fresh.reshape(added, length)
-        bases[added:, : self._bases.shape[1]] = self._bases[kept]
-        old = own >= added
-        own[old] = added + np.searchsorted(kept + added, own[old])
-        self._bases, self._own = bases, own
+        bases = np.full((places + older, length), BASIC, dtype=np.int8)
+        grid = bases[:places].reshape(self._parts, self._passes, length)
+        if is_first:  # a scenario that never came by starts from the first that did
+            grid[:] = fresh[:, :1]
+        else:
+            bases[:places, :known] = self._bases[:places]
+            replaced = grid[:, list(scenarios[: fresh.shape[1]])].reshape(-1, length)[:older]
+            bases[places : places + len(replaced)] = replaced
+            bases[places + len(replaced) :, :known] = self._bases[places : places + older - len(replaced)]
+        grid[:, list(scenarios)] = fresh
+        self._bases = bases
