@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from case.walk import leaves
 from pycobre.case.load import DOCUMENTS
 from pycobre.case.schema import schema_of, table_columns
 from pycobre.errors import Problem
-from pycobre.lp import HighsSolver
+from pycobre.lp import StageSolver, stage_solver
 from pycobre.results import Results
 from pycobre.sddp import Policy
 
@@ -61,7 +62,20 @@ def test_a_field_matters_or_is_refused(directory: Any, tmp_path: Path, row: Row)
         }
         return
     assert after is not None, told
-    assert after != before, f"it has no effect\n{told}"
+    assert not alike(after, before), f"it has no effect\n{told}"
+
+
+def alike(after: Any, before: Any) -> bool:
+    """Whether two results differ by rounding alone, or only in how they were found."""
+    if isinstance(after, tuple) and isinstance(before, tuple):
+        if len(after) == len(before) == 2 and after[0] == before[0] == "pivots":
+            return True
+        return len(after) == len(before) and all(alike(a, b) for a, b in zip(after, before, strict=True))
+    if isinstance(after, float) and isinstance(before, float):
+        return math.isclose(after, before, rel_tol=1e-9, abs_tol=1e-9) or (
+            after != after and before != before
+        )
+    return bool(after == before)
 
 
 def put(directory: Any, file: str, path: str, value: object) -> None:
@@ -90,11 +104,11 @@ def test_a_cost_scale_is_used_in_every_problem(directory: Any, tmp_path: Path) -
     directory.put(exercise.CONFIG, "modeling", {"cost_scale_factor": 512.0})
     scales = []
 
-    def watched(*arguments: Any, cost_scale: float, **more: Any) -> HighsSolver:
+    def watched(*arguments: Any, cost_scale: float, **more: Any) -> StageSolver:
         scales.append(cost_scale)
-        return HighsSolver(*arguments, cost_scale=cost_scale, **more)
+        return stage_solver(*arguments, cost_scale=cost_scale, **more)
 
-    with patch("pycobre.study.run.HighsSolver", watched):
+    with patch("pycobre.study.run.stage_solver", watched):
         exercise.result_of(directory.write(tmp_path))
     assert scales == [512.0] * 3
 

@@ -108,7 +108,7 @@ def test_bound_of_the_whole_year_is_on_its_way_to_cobres(shared_cases: Path, tmp
     case = copied(shared_cases, tmp_path, "4ree")
     settings = {"training.iterations": 256, **FROM_FILE}
     result = pycobre.train(case, num_workers=2, overrides=settings)
-    assert result.lower_bound == pytest.approx(60866295708.637, rel=1e-5)
+    assert result.lower_bound == pytest.approx(60999075020.996, rel=1e-5)
     assert result.lower_bound < FIGURES["4ree"]["lower_bound"] * (1.0 + 1e-6)
 
 
@@ -132,7 +132,11 @@ def test_weeks_and_a_month_differ_by_the_statistics_that_cobre_takes_from_extern
         place = stats.schema.get_field_index(column)
         stats = stats.set_column(place, stats.schema.field(column), pa.array([of(v) for v in values]))
     theirs, theirs_mean = FIGURES[name]["lower_bound"], FIGURES[name]["mean_cost"]
-    result = pycobre.train(case, output=tmp_path / "as-it-is", simulation=True, overrides=FROM_FILE)
+    # Of several optimal dispatches of its openings, which cost the same, HiGHS chooses for us and for Cobre;
+    # in the scenarios of the simulation, which are others, they do not cost the same.
+    result = pycobre.train(
+        case, output=tmp_path / "as-it-is", simulation=True, solver="highs", overrides=FROM_FILE
+    )
     assert result.lower_bound == pytest.approx(780.6803366831954, rel=1e-9)
     assert result.summary.simulated_mean == pytest.approx(theirs_mean, rel=1e-9)
     pq.write_table(stats, path)
