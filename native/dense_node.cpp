@@ -7,6 +7,7 @@
 namespace {
 
 constexpr double kSingular = 1e-11;
+constexpr double kResidual = 1e-9;  // how far a row may be missed, relative to what is in it
 
 int padded(int size) { return (size + 7) / 8 * 8; }
 
@@ -29,12 +30,12 @@ void DenseNode::fill_columns(const DenseData &data, const std::vector<double> &x
         if (head[p] < data.columns()) full[head[p]] = x[p];
 }
 
-void DenseNode::place(const DenseData &data, const Side &side, std::vector<double> &x,
+bool DenseNode::place(const DenseData &data, const Side &side, std::vector<double> &x,
                       std::vector<double> &full) const {
     const int columns = data.columns(), rows = data.rows();
     x.assign(stride_, 0.0);
     std::vector<double> own(size());
-    for (int round = 0; round < 2; ++round) {
+    for (int round = 0;; ++round) {
         fill_columns(data, x, full);
         for (int i = 0; i < size(); ++i) own[i] = 0.0;
         for (int i = 0; i < rows; ++i)
@@ -49,6 +50,7 @@ void DenseNode::place(const DenseData &data, const Side &side, std::vector<doubl
             own[i] -= sum;
         }
         for (size_t k = 0; k < extras.size(); ++k) own[rows + k] -= data.times(extras[k], full.data());
+        if (round == 2) break;
         for (int i = 0; i < size(); ++i) {
             const double amount = own[i];
             if (amount == 0.0) continue;
@@ -56,7 +58,16 @@ void DenseNode::place(const DenseData &data, const Side &side, std::vector<doubl
             for (int p = 0; p < stride_; ++p) x[p] += column[p] * amount;
         }
     }
-    fill_columns(data, x, full);
+    bool is_accurate = true;
+    for (int i = 0; i < rows; ++i) {
+        double scale = 1.0;
+        for (int k = data.row_start[i]; k < data.row_start[i + 1]; ++k)
+            scale = std::max(scale, std::abs(data.row_value[k] * full[data.row_index[k]]));
+        is_accurate &= std::abs(own[i]) <= kResidual * scale;
+    }
+    for (size_t k = 0; k < extras.size(); ++k)
+        is_accurate &= std::abs(own[rows + k]) <= kResidual * std::max(1.0, std::abs(side.height[extras[k]]));
+    return is_accurate;
 }
 
 void DenseNode::price(const DenseData &data, std::vector<double> &y_out, std::vector<double> &d_out) const {
@@ -80,7 +91,13 @@ void DenseNode::price(const DenseData &data, std::vector<double> &y_out, std::ve
         for (size_t k = 0; k < extras.size(); ++k) data.add_extra(extras[k], -y_out[rows + k], d_out.data());
         for (int p = 0; p < size(); ++p) missing[p] = head[p] < columns ? d_out[head[p]] : y_out[head[p] - columns];
     }
-    for (int p = 0; p < size(); ++p) (head[p] < columns ? d_out[head[p]] : y_out[head[p] - columns]) = 0.0;
+}
+
+bool DenseNode::refresh(const DenseData &data) {
+    if (!factor(data)) return false;
+    price(data, y, d);
+    for (int p = 0; p < size(); ++p) (head[p] < data.columns() ? d[head[p]] : y[head[p] - data.columns()]) = 0.0;
+    return true;
 }
 
 void DenseNode::row_at(int position, std::vector<double> &rho) const {

@@ -19,10 +19,14 @@ class DenseNode {
     // Inverse and weights from scratch; false if the basis is singular.
     bool factor(const DenseData &data);
     void forget_inverse() { inverse_ = {}; weight = {}; }
-    // Duals y of rows (size) and reduced costs d of columns from scratch, each refined once.
+    // The same, and y and d.
+    bool refresh(const DenseData &data);
+    // Duals y of rows (size) and reduced costs d of columns from scratch, refined once: d = c - y A to rounding, and
+    // that of a basic variable is what the inverse leaves of it.
     void price(const DenseData &data, std::vector<double> &y, std::vector<double> &d) const;
-    // Values of the basic variables from scratch, refined once; `full` gets all columns' values.
-    void place(const DenseData &data, const Side &side, std::vector<double> &x, std::vector<double> &full) const;
+    // Values of the basic variables from scratch, refined once, and of all columns in `full`; false if the inverse is
+    // not accurate enough for the rows to hold.
+    bool place(const DenseData &data, const Side &side, std::vector<double> &x, std::vector<double> &full) const;
     void fill_columns(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
     // Value of a variable that is not basic.
     double resting(const DenseData &data, const Side &side, int variable) const;

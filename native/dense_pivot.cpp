@@ -161,12 +161,7 @@ bool DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
     }
     const bool is_off = std::abs(element - candidate.alpha) > 1e-7 * std::max(1.0, std::abs(element));
     if (child.updates < kUpdates && !is_off) return true;
-    if (!child.factor(data_)) return false;
-    child.price(data_, child.y, child.d);
-    for (int member : members) {
-        Walker &walker = walkers_[member];
-        child.place(data_, *walker.side, walker.x, full_);
-        walker.is_exact = true;
-    }
+    if (!child.refresh(data_)) return false;
+    fresh_numbers(child, members);
     return true;
 }

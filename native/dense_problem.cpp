@@ -51,8 +51,7 @@ void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Foun
                     if (chosen[k] == s) which.push_back(k);
                 if (which.empty()) continue;
                 DenseNode root = starts_[s]->node;
-                if (!root.factor(data_)) continue;
-                root.price(data_, root.y, root.d);
+                if (!root.refresh(data_)) continue;
                 search.run(root, sides, which, [&](int k, const Optimum &optimum) { found(begin + k, optimum); },
                            failed);
             }

@@ -34,38 +34,64 @@ void DenseSearch::run(const DenseNode &start, const std::vector<Side> &sides, co
         Walker &walker = walkers_[member];
         walker.side = &sides[member];
         walker.steps = 0;
-        walker.is_exact = true;
-        root->place(data_, *walker.side, walker.x, full_);
     }
+    fresh_numbers(*root, which);
     stack_.push_back(std::move(root));
     std::vector<Leaving> leaving;
+    std::vector<int> unclear;
     while (!stack_.empty()) {
         std::unique_ptr<DenseNode> node = std::move(stack_.back());
         stack_.pop_back();
         ++nodes;
         has_exact_duals_ = false;
         leaving.clear();
+        unclear.clear();
         for (int member : node->members) {
             Walker &walker = walkers_[member];
             Leaving next{-1, -1, 0, 0.0, member};
             bool goes_on = choose(*node, member, next);
             if (!goes_on && !walker.is_exact) {  // an optimum is believed when it is one from scratch as well
-                node->place(data_, *walker.side, walker.x, full_);
+                walker.is_accurate = node->place(data_, *walker.side, walker.x, full_);
                 walker.is_exact = true;
                 goes_on = choose(*node, member, next);
             }
             if (!goes_on) {
-                if (!settle(*node, member, found)) failed.push_back(member);
+                if (!settle(*node, member, found)) unclear.push_back(member);
             } else if (++walker.steps > most_steps(data_)) {
                 failed.push_back(member);
             } else {
                 leaving.push_back(next);
             }
         }
+        const bool is_fresh = node->updates == 0;
+        if (!unclear.empty() && !is_fresh) again(*node, unclear);
+        if (is_fresh) failed.insert(failed.end(), unclear.begin(), unclear.end());
+        unclear.clear();
         if (leaving.empty())
             spare_.push_back(std::move(node));
         else
-            branch(std::move(node), leaving);
+            branch(std::move(node), leaving, unclear);
+    }
+}
+
+// Members of a basis whose numbers have become too inaccurate go on from the same basis with fresh ones.
+void DenseSearch::again(const DenseNode &node, const std::vector<int> &members) {
+    std::unique_ptr<DenseNode> copy = copy_of(node);
+    copy->members = members;
+    if (!copy->refresh(data_)) {
+        failed_->insert(failed_->end(), members.begin(), members.end());
+        spare_.push_back(std::move(copy));
+        return;
+    }
+    fresh_numbers(*copy, members);
+    stack_.push_back(std::move(copy));
+}
+
+void DenseSearch::fresh_numbers(DenseNode &node, const std::vector<int> &members) {
+    for (int member : members) {
+        Walker &walker = walkers_[member];
+        walker.is_accurate = node.place(data_, *walker.side, walker.x, full_);
+        walker.is_exact = true;
     }
 }
 
@@ -102,7 +128,8 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
     return true;
 }
 
-// Hands an optimum on, if primal and dual agree.
+// Hands an optimum on, if primal and dual agree. The dual objective counts what is left of the reduced costs of basic
+// variables as well: whatever the inverse is worth, it is a bound.
 bool DenseSearch::settle(const DenseNode &node, int member, const Found &found) {
     const int columns = data_.columns(), rows = data_.rows();
     const Walker &walker = walkers_[member];
@@ -110,6 +137,7 @@ bool DenseSearch::settle(const DenseNode &node, int member, const Found &found) 
         node.price(data_, exact_y_, exact_d_);
         has_exact_duals_ = true;
     }
+    if (!walker.is_accurate) return false;
     node.fill_columns(data_, walker.x, full_);
     double primal = 0.0, dual = 0.0;
     for (int i = 0; i < rows; ++i) {
@@ -142,7 +170,7 @@ bool DenseSearch::settle(const DenseNode &node, int member, const Found &found) 
 }
 
 // Pivots for all that go on, those together that leave and enter alike.
-void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &all) {
+void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &all, std::vector<int> &unclear) {
     const auto key = [](const Leaving &l) { return std::make_tuple(l.position, l.extra, l.direction); };
     std::stable_sort(all.begin(), all.end(), [&](const Leaving &a, const Leaving &b) { return key(a) < key(b); });
     std::vector<std::pair<int, int>> passed;  // breakpoints, member
@@ -162,7 +190,7 @@ void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &
                 if (slope < 0.0) breakpoints = static_cast<int>(c);
             }
             if (breakpoints < 0)
-                failed_->push_back(all[k].member);  // nothing limits the dual step: no primal solution
+                unclear.push_back(all[k].member);  // nothing limits the dual step: no primal solution, or bad numbers
             else
                 passed.emplace_back(breakpoints, all[k].member);
         }
@@ -174,7 +202,7 @@ void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &
                 members.push_back(passed[end].second);
             const int chosen = entering(passed[begin].first);
             // The last child may have the parent's place.
-            const bool is_last = last == all.size() && end == passed.size();
+            const bool is_last = last == all.size() && end == passed.size() && unclear.empty();
             std::unique_ptr<DenseNode> child = is_last ? std::move(node) : copy_of(*node);
             if (pivot(*child, all[first], chosen, members)) {
                 child->members = members;
@@ -184,6 +212,12 @@ void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &
                 spare_.push_back(std::move(child));
             }
         }
+    }
+    if (!unclear.empty()) {
+        if (node->updates > 0)
+            again(*node, unclear);
+        else
+            failed_->insert(failed_->end(), unclear.begin(), unclear.end());
     }
     if (node) spare_.push_back(std::move(node));
 }

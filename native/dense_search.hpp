@@ -34,7 +34,8 @@ class DenseSearch {
         const Side *side = nullptr;
         std::vector<double> x;  // of basic variables
         int steps = 0;
-        bool is_exact = false;  // x was just computed from scratch
+        bool is_exact = false;  // x was just computed from scratch, with this result:
+        bool is_accurate = false;
     };
     struct Leaving {
         int position, extra, direction;  // position -1: an extra that joins; direction 1: above its upper bound
@@ -47,11 +48,13 @@ class DenseSearch {
     };
     bool choose(const DenseNode &node, int member, Leaving &leaving);
     bool settle(const DenseNode &node, int member, const Found &found);
+    void again(const DenseNode &node, const std::vector<int> &members);
+    void fresh_numbers(DenseNode &node, const std::vector<int> &members);
     void find_candidates(const DenseNode &node, const Leaving &leaving);
     void order_candidates(double most);
     int entering(int passed) const;
     bool pivot(DenseNode &child, const Leaving &leaving, int entering, const std::vector<int> &members);
-    void branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &all);
+    void branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &all, std::vector<int> &unclear);
     std::unique_ptr<DenseNode> copy_of(const DenseNode &node);
 
     const DenseData &data_;
