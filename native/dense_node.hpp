@@ -19,7 +19,7 @@ class DenseNode {
     // Inverse and weights from scratch; false if the basis is singular.
     bool factor(const DenseData &data);
     void forget_inverse() { inverse_ = {}; weight = {}; }
-    // The same, and y and d.
+    // The same, and y and d; boxed columns rest where these want them.
     bool refresh(const DenseData &data);
     // Duals y of rows (size) and reduced costs d of columns from scratch, refined once: d = c - y A to rounding, and
     // that of a basic variable is what the inverse leaves of it.

@@ -11,7 +11,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastAlpha = 1e-9;  // below it a variable does not take part
 constexpr double kGoodAlpha = 1e-7;   // below it one is only pivoted on if there is nothing better
 constexpr double kTie = 1e-9;         // ratios as near as this count as equal
-constexpr int kUpdates = 50;          // pivots before the inverse is made anew
+constexpr double kDrift = 1e-7;       // by how much an element may differ between row and column, relative
 
 }  // namespace
 
@@ -77,9 +77,27 @@ int DenseSearch::entering(int passed) const {
     return best;
 }
 
-// Turns a copy of the node into the basis after the pivot, and moves its members along; false if that basis is
-// singular.
-bool DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, const std::vector<int> &members) {
+// Whether the pivot's element is the same by its column as by its row; the column is left in column_.
+bool DenseSearch::is_reliable(const DenseNode &node, const Leaving &leaving, int entering) {
+    const Candidate &candidate = candidates_[entering];
+    node.column_for(data_, candidate.variable, column_);
+    double element = 0.0;
+    if (leaving.extra >= 0) {
+        const int columns = data_.columns();
+        if (candidate.variable < columns) element -= data_.coefficient(leaving.extra, candidate.variable);
+        for (int p = 0; p < node.size(); ++p)
+            if (node.head[p] < columns) element += data_.coefficient(leaving.extra, node.head[p]) * column_[p];
+        column_.resize(std::max<size_t>(column_.size(), node.size() + 8), 0.0);
+        column_[node.size()] = element;
+    } else {
+        element = column_[leaving.position];
+    }
+    const bool agrees = std::abs(element - candidate.alpha) <= kDrift * std::abs(element);
+    return element != 0.0 && (agrees || node.updates == 0);
+}
+
+// Turns a copy of the node into the basis after the pivot, and moves its members along.
+void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, const std::vector<int> &members) {
     const int columns = data_.columns(), rows = data_.rows(), core = columns + rows;
     const Candidate &candidate = candidates_[entering];
     const int variable = candidate.variable;
@@ -113,9 +131,8 @@ bool DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
             amounts_[rows + k] -= data_.coefficient(child.extras[k], flipped) * change;
     }
     if (flips) child.times_inverse(amounts_, flipped_);
-    child.column_for(data_, variable, column_);
+    column_.resize(child.stride(), 0.0);
     const double element = column_[position];
-    if (element == 0.0) return false;
 
     const double dual = variable < columns ? child.d[variable] : child.y[variable - columns];
     double step = dual / candidate.alpha;
@@ -159,9 +176,4 @@ bool DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
             x.push_back(0.0);
         }
     }
-    const bool is_off = std::abs(element - candidate.alpha) > 1e-7 * std::max(1.0, std::abs(element));
-    if (child.updates < kUpdates && !is_off) return true;
-    if (!child.refresh(data_)) return false;
-    fresh_numbers(child, members);
-    return true;
 }

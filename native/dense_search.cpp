@@ -10,6 +10,7 @@ namespace {
 constexpr double kPrimalTolerance = 1e-9;  // relative to a value above 1
 constexpr double kDualTolerance = 1e-9;    // likewise to a cost, in scaled money
 constexpr double kGapTolerance = 1e-9;     // between primal and dual objective, relative
+constexpr int kUpdates = 50;               // pivots before the inverse is made anew
 
 // Beyond these many pivots a right-hand side is given up.
 int most_steps(const DenseData &data) { return 500 + 20 * data.rows(); }
@@ -201,14 +202,19 @@ void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &
             for (end = begin; end < passed.size() && passed[end].first == passed[begin].first; ++end)
                 members.push_back(passed[end].second);
             const int chosen = entering(passed[begin].first);
+            if (!is_reliable(*node, all[first], chosen)) {
+                unclear.insert(unclear.end(), members.begin(), members.end());
+                continue;
+            }
             // The last child may have the parent's place.
             const bool is_last = last == all.size() && end == passed.size() && unclear.empty();
             std::unique_ptr<DenseNode> child = is_last ? std::move(node) : copy_of(*node);
-            if (pivot(*child, all[first], chosen, members)) {
+            pivot(*child, all[first], chosen, members);
+            if (child->updates < kUpdates) {
                 child->members = members;
                 stack_.push_back(std::move(child));
             } else {
-                failed_->insert(failed_->end(), members.begin(), members.end());
+                again(*child, members);
                 spare_.push_back(std::move(child));
             }
         }

@@ -53,7 +53,8 @@ class DenseSearch {
     void find_candidates(const DenseNode &node, const Leaving &leaving);
     void order_candidates(double most);
     int entering(int passed) const;
-    bool pivot(DenseNode &child, const Leaving &leaving, int entering, const std::vector<int> &members);
+    bool is_reliable(const DenseNode &node, const Leaving &leaving, int entering);
+    void pivot(DenseNode &child, const Leaving &leaving, int entering, const std::vector<int> &members);
     void branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &all, std::vector<int> &unclear);
     std::unique_ptr<DenseNode> copy_of(const DenseNode &node);
 
