@@ -242,7 +242,7 @@ from pycobre.results import ResultsWriter
 from pycobre.sddp import IterationFinished
 writer = ResultsWriter(sys.argv[1], force=True)
 for iteration in range(1, 10**9):
-    done = IterationFinished(0, iteration, 1.0, 1.0, 0.0, 1, 1, 1, (0, 0, 0, 0, 0), 0.0, 0.0, 0.0, 0.0)
+    done = IterationFinished(0, iteration, 1.0, 1.0, 0.0, 1, 1, 1, (0, 0, 0, 0, 0), 0, 0.0, 0.0, 0.0, 0.0)
     writer.convergence([done])
     print(iteration, flush=True)
 """
