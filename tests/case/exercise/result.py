@@ -26,7 +26,9 @@ def result_of(root: Path) -> tuple[Result | None, tuple[Problem, ...]]:
     except CaseError as error:
         return None, error.problems
     comm = LocalCommunicator()
-    run = Run(case, study.recursion, {}, comm, RunSettings(output=root / "output", threads=1), None)
+    run = Run(
+        case, study.recursion, study.replays, {}, comm, RunSettings(output=root / "output", threads=1), None
+    )
     timings = ("_s", "output", "case", "warnings")
     told: list[tuple[Any, ...]] = []
     keep_bases = Policy.keep_bases
