@@ -268,6 +268,7 @@ class Run:
         return {
             **{name: value for name, value in vars(finished).items() if name != "rank"},
             "case": None if self.case.path is None else str(self.case.path.resolve()),
+            "system": str(self.system),
             "overrides": self.overrides,
             "options": vars(self.options),
             "backend": self.comm.backend,
