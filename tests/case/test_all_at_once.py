@@ -37,7 +37,19 @@ def _spoilt(directory: Any) -> Iterator[tuple[str, str]]:
         table[column][row] = before
 
 
-BASES = [e.external, e.constraints, e.changed, e.water, e.planes, e.curves, e.history, e.annual, e.openings]
+def priced_planes(directory: Any) -> None:
+    """Planes, and a constraint with a productivity that a table gives a plant that has them."""
+    e.constraints(directory)
+    e.planes(directory)
+    directory.tables[e.ENERGY] = {
+        "hydro_id": [3], "stage_id": [None], "equivalent_productivity_mw_per_m3s": [0.9],
+        "reference_outflow_m3s": [None], "specific_productivity_mw_per_m3s_per_m": [None],
+    }  # fmt: skip
+
+
+BASES = [
+    e.external, e.constraints, e.changed, e.water, priced_planes, e.curves, e.history, e.annual, e.openings
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("base", BASES)
