@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -26,6 +27,8 @@ NULL_ID = -(2**40)
 MAX_LAG = 120
 
 DAY = "date32[day]"
+# The days that the calendar has, years 1 to 9999.
+FIRST_DAY, LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64, DAY: np.int32}
 
 KEY_WORDS = {
@@ -177,7 +180,7 @@ PLANES = TableSpec(
         _id("plane_id"),
         Column("gamma_0", "double"),
         Column("gamma_v", "double", minimum=0),
-        Column("gamma_q", "double"),
+        Column("gamma_q", "double", minimum=0),
         Column("gamma_s", "double"),
         Column("kappa", "double", minimum=0, exclusive=True),
     ),
@@ -366,6 +369,9 @@ def _check_values(
     values = (table.floats if column.type == "double" else table.ints)[column.name]
     finite = ~null & np.isfinite(values)
     note(~null & ~finite, "must be a finite number, got {value}")
+    if column.type == DAY:
+        outside = (values < FIRST_DAY) | (values > LAST_DAY)
+        note(finite & outside, "must be a day of the years 1 to 9999, got day {value} since 1970")
     if column.minimum is not None:
         word = "above" if column.exclusive else "at least"
         low = values <= column.minimum if column.exclusive else values < column.minimum
