@@ -134,6 +134,7 @@ def train(
         solver=solver,
         simulation=simulation,
         overrides=dict(overrides or {}),
+        is_copy=isinstance(case, System),
     )
     try:
         study = Study(given_case(case, options)) if isinstance(case, System) else None
