@@ -417,8 +417,8 @@ def quarterly(directory: Any) -> None:
 
 
 def annual(directory: Any) -> None:
-    """The small case with an annual component that is given."""
-    train(directory)
+    """The case of :func:`scarce` with an annual component that is given."""
+    scarce(directory)
     study = [(id, t) for id in (3, 5) for t in range(3)]
     directory.tables[ANNUAL] = {
         "hydro_id": [id for id, _ in study], "stage_id": [t for _, t in study],
@@ -481,9 +481,19 @@ def small(directory: Any) -> None:
     train(directory)
 
 
+def scarce(directory: Any, iterations: int = 2) -> None:
+    """The small case with more load than its water can serve, and machines that could: every drop counts."""
+    train(directory, iterations)
+    for plant in directory.documents[HYDROS]["hydros"]:
+        for owner in (plant["generation"], plant["unit_groups"][0]):
+            owner |= {"max_turbined_m3s": 300.0, "max_generation_mw": 300.0}
+    directory.put(LINES, "lines.0.capacity.direct_mw", 300.0)
+    directory.tables[LOADS]["mean_mw"] = [200.0, 210.0, 190.0]
+
+
 def long(directory: Any) -> None:
-    """The small case for a run with more cuts than it needs."""
-    train(directory, iterations=6)
+    """The case of :func:`scarce` for a run with more cuts than it needs."""
+    scarce(directory, iterations=6)
 
 
 Base = Callable[[Any], None]
