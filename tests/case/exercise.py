@@ -481,19 +481,23 @@ def small(directory: Any) -> None:
     train(directory)
 
 
-def scarce(directory: Any, iterations: int = 2) -> None:
-    """The small case with more load than its water can serve, and machines that could: every drop counts."""
-    train(directory, iterations)
+def scarce(directory: Any) -> None:
+    """The small case with more load, and machines for more water than there is: every drop counts."""
+    train(directory)
     for plant in directory.documents[HYDROS]["hydros"]:
         for owner in (plant["generation"], plant["unit_groups"][0]):
             owner |= {"max_turbined_m3s": 300.0, "max_generation_mw": 300.0}
     directory.put(LINES, "lines.0.capacity.direct_mw", 300.0)
-    directory.tables[LOADS]["mean_mw"] = [200.0, 210.0, 190.0]
+    directory.documents[PENALTIES]["hydro"] |= {
+        "storage_violation_below_cost": 1e6,
+        "inflow_nonnegativity_cost": 1e6,
+    }
+    directory.tables[LOADS]["mean_mw"] = [160.0] * 3
 
 
 def long(directory: Any) -> None:
-    """The case of :func:`scarce` for a run with more cuts than it needs."""
-    scarce(directory, iterations=6)
+    """The small case for a run with more cuts than it needs."""
+    train(directory, iterations=6)
 
 
 Base = Callable[[Any], None]
