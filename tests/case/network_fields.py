@@ -93,6 +93,7 @@ def network() -> Iterator[Row]:
         (e.LOAD_FACTORS, "load_factors", "bus_id", 1),
         (e.SOURCE_FACTORS, "non_controllable_factors", "ncs_id", 3),
     ):
+        # Factors that are 1 on average move no cost where each MW in a block costs the same.
         uneven = (f"{list_name}.0.block_factors.0.factor", 1.5)
         yield changes(base, file, f"{list_name}.0.{item}", others, uneven)
         yield changes(base, file, f"{list_name}.0.stage_id", 2)
