@@ -46,7 +46,16 @@ def river(directory: Any) -> None:
 
 def delays() -> Iterator[Row]:
     """Rows of these fields."""
-    yield changes(e.small, e.STAGES, "stages.0.block_mode", "chronological")
+    # Water of the long block of light load can serve the short one before it, unless blocks are in order.
+    yield changes(
+        e.scarce,
+        e.STAGES,
+        "stages.0.block_mode",
+        "chronological",
+        (e.LOADS, "mean_mw.0", 150.0),
+        (e.INITIAL, "storage.0.value_hm3", 10.0),
+        (e.INITIAL, "storage.1.value_hm3", 10.0),
+    )
     yield changes(river, e.HYDROS, "hydros.0.travel_time_hours", 40.0)
     yield from fields(key, river, e.INITIAL, f"{RELEASES}.0", hydro_id=5)
     yield from fields(key, river, e.INITIAL, f"{RELEASES}.0", start_date="2023-12-31", end_date="2023-12-31")

@@ -93,7 +93,9 @@ def network() -> Iterator[Row]:
         (e.LOAD_FACTORS, "load_factors", "bus_id", 1),
         (e.SOURCE_FACTORS, "non_controllable_factors", "ncs_id", 3),
     ):
-        yield changes(base, file, f"{list_name}.0.{item}", others)
+        # Factors that are 1 on average move no cost where each MW in a block costs the same.
+        uneven = (f"{list_name}.0.block_factors.0.factor", 1.5)
+        yield changes(base, file, f"{list_name}.0.{item}", others, uneven)
         yield changes(base, file, f"{list_name}.0.stage_id", 2)
         yield changes(base, file, f"{list_name}.0.block_factors.0.factor", 1.1)
         yield changes(
@@ -157,10 +159,10 @@ def stage_limits() -> Iterator[Row]:
         ("max_generation_mw", 9.0),
         ("min_diversion_m3s", 9.0),
         ("max_diversion_m3s", 0.0),
-        ("water_withdrawal_m3s", 9.0),
     ):
         also = [(e.PENALTIES, "hydro.diversion_cost", 0.0)] if name == "max_diversion_m3s" else []
         yield changes(e.limits, file, f"{name}.0", value, *also)
+    yield changes(e.water, file, "water_withdrawal_m3s.0", 9.0)
     bound = ("max_turbined_m3s.0", 9.0)
     yield changes(e.limits, file, "hydro_id.0", 5, bound)
     yield changes(e.limits, file, "stage_id.0", 2, bound)

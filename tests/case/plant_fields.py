@@ -28,7 +28,7 @@ SIDES = tuple(
 # The plant, by its position in the base, that pays each price.
 PAYER = {
     "spillage_cost": 2,
-    "turbined_cost": 2,
+    "turbined_cost": 4,
     "storage_violation_below_cost": 3,
     "turbined_violation_below_cost": 4,
     "outflow_violation_below_cost": 4,

@@ -235,13 +235,13 @@ def stages() -> Iterator[Row]:
 def initial() -> Iterator[Row]:
     file = e.INITIAL
     yield key(e.small, file, "storage.0.hydro_id", 8)
-    yield changes(e.small, file, "storage.0.value_hm3", 90.0)
+    yield changes(e.scarce, file, "storage.0.value_hm3", 90.0)
     yield key(e.water, file, "filling_storage.0.hydro_id", 3)
     yield changes(e.water, file, "filling_storage.0.value_hm3", 2.0)
     yield key(e.small, file, "recent_observations.0.hydro_id", 5)
     yield key(e.small, file, "recent_observations.0.start_date", "2023-12-05")
     yield refused(e.small, file, "recent_observations.0.end_date", "2024-01-05")
-    yield changes(e.small, file, "recent_observations.0.value_m3s", 90.0)
+    yield changes(e.scarce, file, "recent_observations.0.value_m3s", 90.0)
 
 
 def scenarios() -> Iterator[Row]:
@@ -268,9 +268,9 @@ def scenarios() -> Iterator[Row]:
         ("schedule", [{"stage_id": 1, "profile_name": "flat"}]),
     )
     yield from columns(key, e.small, e.INFLOW_STATS, 1, hydro_id=5, stage_id=7)
-    yield from columns(changes, e.small, e.INFLOW_STATS, 1, mean_m3s=33.0, std_m3s=1.0)
+    yield from columns(changes, e.scarce, e.INFLOW_STATS, 1, mean_m3s=33.0, std_m3s=1.0)
     yield from columns(key, e.small, e.LAGS, hydro_id=9, stage_id=7, lag=2)
-    yield from columns(changes, e.small, e.LAGS, coefficient=0.5)
+    yield from columns(changes, e.scarce, e.LAGS, coefficient=0.5)
     yield from columns(key, e.history, e.HISTORY, hydro_id=5, start_date=date(1979, 1, 1))
     yield from columns(changes, e.history, e.HISTORY, value_m3s=90.0)
     yield from columns(key, e.history, e.HISTORY, end_date=date(1980, 1, 20))

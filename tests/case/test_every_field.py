@@ -62,13 +62,18 @@ def test_a_field_matters_or_is_refused(directory: Any, tmp_path: Path, row: Row)
         }
         return
     assert after is not None, told
+    if row.base is not exercise.long:  # where rows are not chosen, they only show how a result was found
+        after, before = (tuple(item for item in run if item[0] != "rows") for run in (after, before))
     assert not alike(after, before), f"it has no effect\n{told}"
+
+
+HOW = ("pivots", "recoveries", "handed_over")
 
 
 def alike(after: Any, before: Any) -> bool:
     """Whether two results differ by rounding alone, or only in how they were found."""
     if isinstance(after, tuple) and isinstance(before, tuple):
-        if len(after) == len(before) == 2 and after[0] == before[0] == "pivots":
+        if len(after) == len(before) == 2 and after[0] == before[0] and after[0] in HOW:
             return True
         return len(after) == len(before) and all(alike(a, b) for a, b in zip(after, before, strict=True))
     if isinstance(after, float) and isinstance(before, float):

@@ -58,5 +58,6 @@ from case.exercise.result import Result as Result
 from case.exercise.result import result_of as result_of
 from case.exercise.short import Base as Base
 from case.exercise.short import long as long
+from case.exercise.short import scarce as scarce
 from case.exercise.short import small as small
 from case.exercise.short import train as train

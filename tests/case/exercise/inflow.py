@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from case.exercise.paths import ANNUAL, CONFIG, CORRELATION, HISTORY, INFLOW_STATS, INITIAL, LAGS, OPENINGS
-from case.exercise.short import train
+from case.exercise.short import scarce, train
 
 
 def history(directory: Any) -> None:
@@ -51,8 +51,8 @@ def quarterly(directory: Any) -> None:
 
 
 def annual(directory: Any) -> None:
-    """The small case with an annual component that is given."""
-    train(directory)
+    """The case of :func:`~case.exercise.short.scarce` with an annual component that is given."""
+    scarce(directory)
     study = [(id, t) for id in (3, 5) for t in range(3)]
     directory.tables[ANNUAL] = {
         "hydro_id": [id for id, _ in study], "stage_id": [t for _, t in study],
