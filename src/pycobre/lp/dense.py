@@ -28,8 +28,6 @@ from pycobre.lp.template import StageTemplate
 MOST_ROWS = 150
 """Up to this many core rows a dense inverse is quicker than HiGHS."""
 
-_MOST_STARTS = 64
-
 SolverKind = Literal["auto", "dense", "highs"]
 """Who solves stage problems; ``auto`` goes by their size."""
 
@@ -62,6 +60,9 @@ class DenseSolver(StageSolver):
         As for :class:`~pycobre.lp.highs.HighsSolver`.
     """
 
+    most_starts = 64
+    chooses_rows = False
+
     def __init__(
         self,
         template: StageTemplate,
@@ -70,12 +71,11 @@ class DenseSolver(StageSolver):
         cost_scale: float = 1.0,
         threads: int = 1,
     ) -> None:
-        self.template, self.most_starts = template, _MOST_STARTS
+        self.template = template
         self._columns = len(template.cost) + (future_lower is not None)
         self._problem = _native.DenseProblem(stage_data(template, future_lower, cost_scale), threads)
         self._known: BasisArray | None = None
         self._handed_over = 0
-        self._rows: NDArray[np.int32] | None = None
         self._highs: HighsSolver | None = None
         self._highs_terms = (future_lower, cost_scale, threads)
 
@@ -94,8 +94,7 @@ class DenseSolver(StageSolver):
         self._problem.add_cuts(np.ascontiguousarray(intercept), np.ascontiguousarray(slope))
 
     def choose_rows(self, cuts: NDArray[np.int32]) -> None:
-        """Note *cuts* for HiGHS: here no cut is a row before it is binding."""
-        self._rows = cuts
+        """Do nothing: no cut is a row before it is binding."""
 
     def expectation(
         self,
@@ -221,8 +220,7 @@ class DenseSolver(StageSolver):
             slope = np.empty((self.cuts - known, self.template.states_out))
             self._problem.cuts_from(known, intercept, slope)
             self._highs.add_cuts(intercept, slope)
-        if self._rows is not None:
-            self._highs.choose_rows(self._rows)
+            self._highs.choose_rows(np.empty(0, dtype=np.int32))  # those of a start basis are rows anyway
         return self._highs
 
 

@@ -51,6 +51,9 @@ class HighsSolver(StageSolver):
         Native threads over the units of a batch.
     """
 
+    most_starts = 0
+    chooses_rows = True
+
     def __init__(
         self,
         template: StageTemplate,
@@ -59,7 +62,7 @@ class HighsSolver(StageSolver):
         cost_scale: float = 1.0,
         threads: int = 1,
     ) -> None:
-        self.template, self.most_starts = template, 0
+        self.template = template
         self._column_names = list(template.column_names)
         if future_lower is not None:
             self._column_names.append("future_cost")

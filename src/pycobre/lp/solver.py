@@ -197,10 +197,13 @@ class StageSolver(ABC):
         The stage's problem.
     most_starts
         How many bases are worth to be known beside each unit's own.
+    chooses_rows
+        Whether :meth:`choose_rows` makes a difference.
     """
 
     template: StageTemplate
     most_starts: int
+    chooses_rows: bool
 
     @property
     @abstractmethod

@@ -201,4 +201,6 @@ class Backward:
         """
         policy, solver = self.policy, self.solvers[node]
         keepers = scenarios.tolist() if scenarios is not None else list(range(policy.pool.forward_passes))
-        solver.choose_rows(policy.keep_bases(node, keepers, fresh, solver, self.iteration))
+        policy.keep_bases(node, keepers, fresh, solver.most_starts)
+        if solver.chooses_rows:
+            solver.choose_rows(policy.choose_rows(node, fresh, solver.cuts, self.iteration))

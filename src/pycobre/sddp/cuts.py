@@ -61,6 +61,7 @@ class CutPool:
         self.iterations = 0
         self._capacity = 0
         self._region: SharedRegion | None = None
+        self._found: dict[tuple[int, bool], tuple[FloatArray, ...]] = {}  # views, by node and whether to write
         self.reserve(_FIRST_ITERATIONS)
 
     def reserve(self, iterations: int) -> None:
@@ -84,6 +85,7 @@ class CutPool:
                         copy[:used] = kept[:used]
         region.fence()
         self._region, self._capacity = region, capacity
+        self._found.clear()
         if old is not None:
             old.close()
 
@@ -91,11 +93,8 @@ class CutPool:
         self, node: int, slots: NDArray[np.int64], intercept: FloatArray, slope: FloatArray, state: FloatArray
     ) -> None:
         """Put cuts into *slots* of *node*; they are seen after :meth:`finish`."""
-        assert self._region is not None
         if self._memory.is_leader:
-            filled, intercepts, slopes, states = self._views(
-                self._region.as_mut_slice(), node, self._capacity
-            )
+            filled, intercepts, slopes, states = self._at(node, writing=True)
             filled[slots] = 1.0
             intercepts[slots] = intercept
             slopes[slots] = slope
@@ -109,10 +108,8 @@ class CutPool:
 
     def of(self, node: int) -> NodeCuts:
         """Cuts of *node* so far, read-only."""
-        assert self._region is not None
         used = self.iterations * self.forward_passes
-        views = self._views(self._region.as_slice(), node, self._capacity)
-        return NodeCuts(*(view[:used] for view in views))
+        return NodeCuts(*(view[:used] for view in self._at(node, writing=False)))
 
     def count(self) -> int:
         """Number of cuts of all nodes."""
@@ -120,6 +117,7 @@ class CutPool:
 
     def close(self) -> None:
         """Give the region back."""
+        self._found.clear()
         if self._region is not None:
             self._region.close()
             self._region = None
@@ -127,6 +125,15 @@ class CutPool:
     def _width(self, node: int) -> int:
         states = self._states[node]
         return 0 if states is None else 2 + 2 * states
+
+    def _at(self, node: int, *, writing: bool) -> tuple[FloatArray, ...]:
+        """Views of all of a node's slots."""
+        views = self._found.get((node, writing))
+        if views is None:
+            assert self._region is not None
+            whole = self._region.as_mut_slice() if writing else self._region.as_slice()
+            views = self._found[node, writing] = self._views(whole, node, self._capacity)
+        return views
 
     def _views(self, whole: FloatArray, node: int, capacity: int) -> tuple[FloatArray, ...]:
         slots = capacity * self.forward_passes

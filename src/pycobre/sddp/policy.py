@@ -74,22 +74,28 @@ class Policy:
         """
         return self._starts[node].of(parts, scenarios)
 
-    def keep_bases(
-        self, node: int, scenarios: Sequence[int], fresh: BasisArray, solver: StageSolver, iteration: int
-    ) -> NDArray[np.int32]:
-        """Start *scenarios* of *node* from *fresh* bases from now on; returns the cuts that are rows.
+    def keep_bases(self, node: int, scenarios: Sequence[int], fresh: BasisArray, most: int) -> None:
+        """Start *scenarios* of *node* from *fresh* bases from now on, and keep *most* older ones.
 
         Parameters
         ----------
         fresh : (parts, M, L)
-            Bases as an :class:`~pycobre.lp.Expectation` has them, the same on every rank.
-        solver
-            The node's.
+            Bases as an :class:`~pycobre.lp.Expectation` has them, the same on every rank; one for all
+            *scenarios* if M is 1.
+        """
+        self._starts[node].keep(scenarios, fresh, most)
+
+    def choose_rows(self, node: int, fresh: BasisArray, cuts: int, iteration: int) -> NDArray[np.int32]:
+        """Which of a node's *cuts* are rows from now on.
+
+        Parameters
+        ----------
+        fresh : (parts, M, L)
+            The bases just found.
         iteration
             The iteration at hand.
         """
-        self._starts[node].keep(scenarios, fresh, solver.most_starts)
-        return self._rows[node].choose(self.pool.of(node), solver.cuts, fresh, iteration)
+        return self._rows[node].choose(self.pool.of(node), cuts, fresh, iteration)
 
     def evaluate(self, node: int, state: FloatArray) -> float:
         """Future cost after *node* that the cuts promise at outgoing *state*; ``-inf`` without cuts."""

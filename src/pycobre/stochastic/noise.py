@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from enum import IntEnum
 
@@ -20,11 +21,27 @@ def generator(seed: int, purpose: Purpose, iteration: int, scenario: int, stage:
     """Generator of the stream that belongs to (seed, purpose, iteration, scenario, stage).
 
     NumPy's Philox: the key holds seed and purpose, three words of the counter the rest; the fourth word
-    counts the numbers drawn, so that streams never overlap.
+    counts the numbers drawn, so that streams never overlap. There is one generator a thread, which the next
+    call moves on to another stream: a new one costs ten times as much.
     """
-    key = np.array([np.uint64(seed % 2**64), np.uint64(purpose)], dtype=np.uint64)
-    counter = np.array([0, iteration, scenario, stage], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key, counter=counter))
+    bits = _thread.bits
+    state = bits.state
+    state["state"]["key"][:] = seed % 2**64, purpose
+    state["state"]["counter"][:] = 0, iteration, scenario, stage
+    bits.state = state | {"buffer_pos": _EMPTY_BUFFER, "has_uint32": 0}
+    return _thread.generator
+
+
+_EMPTY_BUFFER = 4
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.bits = np.random.Philox(key=0)
+        self.generator = np.random.Generator(self.bits)
+
+
+_thread = _Thread()
 
 
 def choose(stream: np.random.Generator, probability: Iterable[float]) -> int:

@@ -9,6 +9,7 @@ from unittest.mock import patch
 from pycobre.case import check_case
 from pycobre.comm import LocalCommunicator
 from pycobre.errors import CaseError, Problem
+from pycobre.lp import SolverKind
 from pycobre.sddp import Policy
 from pycobre.study import RunSettings, Study
 from pycobre.study.run import Run
@@ -16,7 +17,7 @@ from pycobre.study.run import Run
 Result = tuple[tuple[Any, ...], ...]
 
 
-def result_of(root: Path) -> tuple[Result | None, tuple[Problem, ...]]:
+def result_of(root: Path, solver: SolverKind = "auto") -> tuple[Result | None, tuple[Problem, ...]]:
     """Bounds, costs and counts of a run of the case in *root*, or ``None`` and what is wrong with it."""
     case, problems = check_case(root)
     if case is None:
@@ -26,20 +27,19 @@ def result_of(root: Path) -> tuple[Result | None, tuple[Problem, ...]]:
     except CaseError as error:
         return None, error.problems
     comm = LocalCommunicator()
-    run = Run(
-        case, study.recursion, study.replays, {}, comm, RunSettings(output=root / "output", threads=1), None
-    )
+    settings = RunSettings(output=root / "output", threads=1, solver=solver)
+    run = Run(case, study.recursion, study.replays, {}, comm, settings, None)
     timings = ("_s", "output", "case", "warnings")
     told: list[tuple[Any, ...]] = []
-    keep_bases = Policy.keep_bases
+    choose_rows = Policy.choose_rows
 
     def watched(*arguments: Any) -> Any:
         """Which cuts are rows of a stage's problem shows in nothing else."""
-        rows = keep_bases(*arguments)
+        rows = choose_rows(*arguments)
         told.append(("rows", *rows.tolist()))
         return rows
 
-    with patch.object(Policy, "keep_bases", watched):
+    with patch.object(Policy, "choose_rows", watched):
         for event in run.events():
             facts = {name: value for name, value in vars(event).items() if not name.endswith(timings)}
             told.append((type(event).__name__, *sorted(facts.items())))
