@@ -19,6 +19,7 @@ import pycobre
 from pycobre.results import digest
 
 BRAZIL = Path(__file__).parents[2] / "examples" / "brazil-4"
+TOY = BRAZIL.with_name("toy")
 SHORT = {"training.iterations": 4, "simulation.enabled": True, "simulation.num_scenarios": 20}
 
 Digest = Callable[..., dict[str, str]]
@@ -56,18 +57,29 @@ def shuffled(case: Path, target: Path, seed: int) -> Path:
     return target
 
 
-def check_everywhere(case: Path, digest_of: Digest, tmp_path: Path) -> None:
-    expected = digest_of(case, "local-1", threads=1)
-    assert digest_of(case, "local-1-threads-3", threads=3) == expected
-    assert digest_of(case, "shm-2", num_workers=2, backend="shm", threads=1) == expected
-    assert digest_of(case, "shm-3", num_workers=3, backend="shm", threads=2) == expected
+def check_everywhere(case: Path, digest_of: Digest, tmp_path: Path, solver: str = "auto") -> None:
+    expected = digest_of(case, "local-1", threads=1, solver=solver)
+    assert digest_of(case, "local-1-threads-3", threads=3, solver=solver) == expected
+    assert digest_of(case, "shm-2", num_workers=2, backend="shm", threads=1, solver=solver) == expected
+    assert digest_of(case, "shm-3", num_workers=3, backend="shm", threads=2, solver=solver) == expected
     other = shuffled(case, tmp_path / "shuffled", 7)
-    assert digest_of(other, "shuffled-local") == expected
-    assert digest_of(other, "shuffled-shm-2", num_workers=2) == expected
+    assert digest_of(other, "shuffled-local", solver=solver) == expected
+    assert digest_of(other, "shuffled-shm-2", num_workers=2, solver=solver) == expected
 
 
-def test_brazil_has_the_same_bits_everywhere(digest_of: Digest, tmp_path: Path) -> None:
-    check_everywhere(BRAZIL, digest_of, tmp_path)
+@pytest.mark.parametrize("solver", ["dense", "highs"])
+def test_brazil_has_the_same_bits_everywhere(digest_of: Digest, tmp_path: Path, solver: str) -> None:
+    check_everywhere(BRAZIL, digest_of, tmp_path, solver)
+
+
+@pytest.mark.parametrize("solver", ["dense", "highs"])
+def test_any_number_of_ranks_and_threads_gives_the_same_bits(digest_of: Digest, solver: str) -> None:
+    runs = [
+        digest_of(TOY, f"{ranks}-{threads}", num_workers=ranks, threads=threads, solver=solver)
+        for ranks in (1, 2, 3)
+        for threads in (1, 2, 3)
+    ]
+    assert all(run == runs[0] for run in runs)
 
 
 def test_4ree_has_the_same_bits_everywhere(digest_of: Digest, tmp_path: Path, shared_cases: Path) -> None:

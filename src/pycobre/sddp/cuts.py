@@ -61,7 +61,9 @@ class CutPool:
         self.iterations = 0
         self._capacity = 0
         self._region: SharedRegion | None = None
-        self._found: dict[tuple[int, bool], tuple[FloatArray, ...]] = {}  # views, by node and whether to write
+        self._found: dict[
+            tuple[int, bool], tuple[FloatArray, ...]
+        ] = {}  # views, by node and whether to write
         self.reserve(_FIRST_ITERATIONS)
 
     def reserve(self, iterations: int) -> None:
