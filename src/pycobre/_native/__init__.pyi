@@ -76,6 +76,7 @@ class StageProblem:
         objectives: _Floats,
         futures: _Floats,
         next_states: _Floats,
+        bases_out: _Bytes,
         primal: _Floats,
         row_dual: _Floats,
     ) -> tuple[int, int, int]: ...

@@ -10,18 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre import _native
+from pycobre.lp.basis import BasisArray
 from pycobre.lp.ladder import LADDER, SMALL_ROWS, ladder_options, usual_options
 from pycobre.lp.planes import Planes
 from pycobre.lp.sparse import FloatArray, IntArray, Sparse
 from pycobre.lp.template import StageTemplate
 from pycobre.lp.words import explain_in_words, states_behind
-
-BasisArray = NDArray[np.int8]
-
-BASIC = 1
-"""Status of a column or row that is in the basis; of a plane or cut: that it is not binding."""
-USED_LATER = 5
-"""Status of a plane or cut that is basic in the basis, but was binding in another opening of its unit."""
 
 _STATUS = {
     4: "not solved (the solver failed)",
@@ -105,6 +99,8 @@ class Dispatch:
         Future cost θ, zero in a last stage.
     next_state : (M, X')
         Outgoing state.
+    basis : (M, L) or (0, L)
+        Optimal bases as in :class:`Expectation`, if asked for.
     primal : (M, n) or (0, n)
         Columns of the template, if asked for.
     row_dual : (M, m) or (0, m)
@@ -114,6 +110,7 @@ class Dispatch:
     objective: FloatArray
     future: FloatArray
     next_state: FloatArray
+    basis: BasisArray
     primal: FloatArray
     row_dual: FloatArray
 
@@ -176,6 +173,11 @@ class StageSolver(ABC):
 
     @property
     @abstractmethod
+    def basis_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the columns, and of the core rows and planes, that a basis has before those of cuts."""
+
+    @property
+    @abstractmethod
     def cuts(self) -> int:
         """How many cuts were added."""
 
@@ -225,9 +227,15 @@ class StageSolver(ABC):
 
     @abstractmethod
     def dispatch(
-        self, states: FloatArray, noises: FloatArray, basis: BasisArray, *, full: bool = False
+        self,
+        states: FloatArray,
+        noises: FloatArray,
+        basis: BasisArray,
+        *,
+        full: bool = False,
+        bases: bool = False,
     ) -> Dispatch:
-        """Optimal dispatch for *states* (M, X) with *noises* (M, D).
+        """Optimal dispatch for *states* (M, X) with *noises* (M, D), with *full* solutions, with *bases*.
 
         Raises
         ------
@@ -302,7 +310,7 @@ class HighsSolver(StageSolver):
             cost_scale=cost_scale,
             threads=threads,
             keep=len(template.row_lower) <= SMALL_ROWS,
-            options=usual_options(len(template.row_lower)),
+            options=usual_options(),
             ladder=ladder_options(),
         )
 
@@ -310,6 +318,12 @@ class HighsSolver(StageSolver):
     def basis_length(self) -> int:
         """Columns, core rows, planes and cuts."""
         return self._problem.basis_length
+
+    @property
+    def basis_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Those of the template, and that of the future cost."""
+        planes = self.template.planes.names(self.template.column_names)
+        return tuple(self._column_names), (*self.template.row_names, *planes)
 
     @property
     def cuts(self) -> int:
@@ -363,7 +377,13 @@ class HighsSolver(StageSolver):
         return result
 
     def dispatch(
-        self, states: FloatArray, noises: FloatArray, basis: BasisArray, *, full: bool = False
+        self,
+        states: FloatArray,
+        noises: FloatArray,
+        basis: BasisArray,
+        *,
+        full: bool = False,
+        bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs."""
         count = len(states)
@@ -372,6 +392,7 @@ class HighsSolver(StageSolver):
             np.empty(count),
             np.empty(count),
             np.empty((count, self.template.states_out)),
+            np.empty((count if bases else 0, self.basis_length), dtype=np.int8),
             np.empty((kept, self._columns)),
             np.empty((kept, len(self.template.row_lower))),
         )
@@ -382,6 +403,7 @@ class HighsSolver(StageSolver):
             result.objective,
             result.future,
             result.next_state,
+            result.basis,
             result.primal,
             result.row_dual,
         )
