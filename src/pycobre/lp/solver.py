@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre import _native
-from pycobre.lp.basis import BasisArray
+from pycobre.lp.basis import BasisArray, BasisNames
 from pycobre.lp.ladder import LADDER, SMALL_ROWS, ladder_options, usual_options
 from pycobre.lp.planes import Planes
 from pycobre.lp.sparse import FloatArray, IntArray, Sparse
@@ -173,8 +173,8 @@ class StageSolver(ABC):
 
     @property
     @abstractmethod
-    def basis_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the columns, and of the core rows and planes, that a basis has before those of cuts."""
+    def basis_names(self) -> BasisNames:
+        """Names of what a basis has before cuts."""
 
     @property
     @abstractmethod
@@ -320,7 +320,7 @@ class HighsSolver(StageSolver):
         return self._problem.basis_length
 
     @property
-    def basis_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def basis_names(self) -> BasisNames:
         """Those of the template, and that of the future cost."""
         planes = self.template.planes.names(self.template.column_names)
         return tuple(self._column_names), (*self.template.row_names, *planes)

@@ -243,11 +243,11 @@ class _Walkers:
         came_from = self.last_node[members]
         if (came_from == ROOT).all():
             return np.empty((len(members), 0), dtype=np.int8)
-        columns, rows = self.solvers[node].basis_names
-        starts = np.empty((len(members), len(columns) + len(rows)), dtype=np.int8)
+        wanted = self.solvers[node].basis_names
+        starts = np.empty((len(members), len(wanted[0]) + len(wanted[1])), dtype=np.int8)
         for before in np.unique(came_from):
             here = np.flatnonzero(came_from == before)
             names = ((), ()) if before == ROOT else self.solvers[before].basis_names
             known = np.stack([self.last_basis[member] for member in members[here]])
-            starts[here] = basis_by_name(known, [*names[0], *names[1]], [*columns, *rows], len(columns))
+            starts[here] = basis_by_name(known, names, wanted)
         return starts
