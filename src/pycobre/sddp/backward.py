@@ -136,15 +136,15 @@ class Backward:
         self._keep_bases(node, whole["basis"], numbers if scenarios is not None else None)
         return Expectation(value, slope, whole["basis"][0])
 
-    def _starts(self, node: int, numbers: IntArray) -> BasisArray | None:
+    def _starts(self, node: int, numbers: IntArray) -> BasisArray:
         """Bases (M, L) that the dispatches of the forward passes *numbers* at *node* ended with.
 
         They had the same incoming states, and another noise. A forward pass that did not come by takes the
-        basis of the first that did; ``None`` where none did.
+        basis of the first that did; where none did, they are those of an earlier iteration.
         """
         came_by = np.flatnonzero((self.paths == node).any(axis=1))
         if len(came_by) == 0:
-            return None
+            return self.policy.start_bases(node, numbers.tolist())
         blocks = [block_of(len(self.paths), rank, self.comm.size) for rank in range(self.comm.size)]
         counts = [int(((came_by >= block.start) & (came_by < block.stop)).sum()) for block in blocks]
         bases = gather(self.comm, self.dispatched[node], counts)
@@ -157,7 +157,7 @@ class Backward:
         trial: FloatArray,
         numbers: IntArray,
         units: list[tuple[int, int]],
-        starts: BasisArray | None,
+        starts: BasisArray,
     ) -> NDArray[np.void]:
         """One record a unit, each a part of the openings at a trial point: value, slope and basis.
 
@@ -186,8 +186,6 @@ class Backward:
             weights = np.ascontiguousarray(weights[rows])
             last = np.cumsum(counts).astype(np.int32)
             first = (last - counts).astype(np.int32)
-        if starts is None:
-            starts = self.policy.start_bases(node, [(0, int(number)) for number in numbers])
         bases = starts[which]
         found: Expectation | OpeningCosts
         try:

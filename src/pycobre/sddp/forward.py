@@ -208,7 +208,7 @@ class _Walkers:
         floor = self.graph.nodes[node].floor
         if floor is not None:
             noise = floor.raised(state, noise)
-        bases = self.policy.start_bases(node, [(0, self.scenarios[member]) for member in members])
+        bases = self.policy.start_bases(node, [self.scenarios[member] for member in members])
         is_new = bases.shape[1] == 0
         if is_new:
             bases = self._bases_of_last_steps(node, members)

@@ -1,4 +1,4 @@
-"""A policy under training: the graph, its cuts, and the bases that stage problems start from."""
+"""A policy under training: the graph, its cuts, and the bases that dispatches start from."""
 
 from __future__ import annotations
 
@@ -57,11 +57,9 @@ class Policy:
         ]
         self.pool = CutPool(memory, states, forward_passes)
         self.history: list[IterationFinished] = []
-        # One start basis a part of the openings and forward pass, shape (parts, passes, L), the same on every
-        # rank: a unit of work may start from nothing else. No basis yet is one of length zero.
-        self._bases: list[BasisArray] = [
-            np.empty((len(parts), forward_passes, 0), dtype=np.int8) for parts in self.parts
-        ]
+        # One start basis a forward pass, shape (passes, L), the same on every rank: a dispatch may start from
+        # nothing else that is not its scenario's own. No basis yet is one of length zero.
+        self._bases: list[BasisArray] = [np.empty((forward_passes, 0), dtype=np.int8) for _ in graph.nodes]
         self._rows = [NodeRows(selection or RowSelection()) for _ in graph.nodes]
 
     @property
@@ -69,14 +67,13 @@ class Policy:
         """Bound after the last iteration; ``-inf`` before the first."""
         return self.history[-1].lower_bound if self.history else -np.inf
 
-    def start_bases(self, node: int, units: Sequence[tuple[int, int]]) -> BasisArray:
-        """Start bases of *node* for *units*, each a part of its openings and a scenario.
+    def start_bases(self, node: int, scenarios: Sequence[int]) -> BasisArray:
+        """Start bases (M, L) of *node* for *scenarios*; of length zero before there are any.
 
         Scenarios beyond the forward passes share the bases of these in turn.
         """
         kept = self._bases[node]
-        parts, scenarios = [part for part, _ in units], [scenario for _, scenario in units]
-        return np.ascontiguousarray(kept[parts, np.array(scenarios, dtype=np.int64) % kept.shape[1]])
+        return np.ascontiguousarray(kept[np.array(scenarios, dtype=np.int64) % len(kept)])
 
     def keep_bases(
         self, node: int, scenarios: Sequence[int], fresh: BasisArray, cuts: int, iteration: int
@@ -86,7 +83,8 @@ class Policy:
         Parameters
         ----------
         fresh : (parts, M, L)
-            Bases as an :class:`~pycobre.lp.Expectation` has them, the same on every rank.
+            Bases as an :class:`~pycobre.lp.Expectation` has them, the same on every rank. Kept are those of
+            the first part; all show which cuts matter.
         cuts
             How many cuts the node has: the last entries of a basis.
         iteration
@@ -94,12 +92,12 @@ class Policy:
         """
         old, length = self._bases[node], fresh.shape[2]
         # A cut younger than a basis is basic in it.
-        kept = np.full((*old.shape[:2], length), BASIC, dtype=np.int8)
-        if old.shape[2]:
-            kept[:, :, : old.shape[2]] = old
+        kept = np.full((len(old), length), BASIC, dtype=np.int8)
+        if old.shape[1]:
+            kept[:, : old.shape[1]] = old
         else:
-            kept[:] = fresh[:, :1]  # a scenario that never came by starts from the first that did
-        kept[:, list(scenarios)] = fresh
+            kept[:] = fresh[0, 0]  # a scenario that never came by starts from the first that did
+        kept[list(scenarios)] = fresh[0]
         self._bases[node] = kept
         return self._rows[node].choose(self.pool.of(node), cuts, fresh, iteration)
 
