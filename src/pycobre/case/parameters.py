@@ -105,7 +105,9 @@ def _computed(
 ) -> Parameter | None:
     hydros = {hydro.id: hydro for hydro in case.hydros.hydros} if case.hydros else {}
     if spec.hydro_id not in hydros:
-        note("reference", f"hydro {spec.hydro_id} does not exist", "computed_spec.hydro_id")
+        known = case.known(files.HYDROS, hydros)
+        if known is not None and spec.hydro_id not in known:
+            note("reference", f"hydro {spec.hydro_id} does not exist", "computed_spec.hydro_id")
         return None
     if spec.tag not in _KNOWN_TAGS:
         note("unsupported", f"{spec.tag} needs heads, which are not modelled for now", "computed_spec.tag")

@@ -32,13 +32,14 @@ def check_service(case: CaseFiles, findings: Findings) -> None:
     if not stages:
         return
     known = [stage.id for stage in stages]
+    whole = files.STAGES not in case.lost
     for kind, file, records in may_retire(case):
         for record in records:
             entity = name_entity(kind, record.id, record.name)
             service = service_of(record, stages)
             entry, leave = record.entry_stage_id, record.exit_stage_id
             for field, id in (("entry_stage_id", entry), ("exit_stage_id", leave)):
-                if id is not None and known[0] < id < known[-1] and id not in known:
+                if id is not None and known[0] < id < known[-1] and id not in known and whole:
                     findings.add(
                         "reference",
                         file,
@@ -56,7 +57,7 @@ def check_service(case: CaseFiles, findings: Findings) -> None:
                     field="exit_stage_id",
                     hint="the exit stage is the first without it",
                 )
-            elif not any(
+            elif whole and not any(
                 (service.entry_stage_id is None or id >= service.entry_stage_id)
                 and (leave is None or id < leave)
                 for id in known
@@ -69,7 +70,7 @@ def check_service(case: CaseFiles, findings: Findings) -> None:
                     hint="leave it out, or correct its dates",
                 )
     first_day = stages[0].start_date
-    for bus in case.buses.buses if case.buses else []:
+    for bus in case.buses.buses if case.buses and whole else []:
         if bus.operational_start_date > first_day:
             findings.add(
                 "unsupported",

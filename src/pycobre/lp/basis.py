@@ -5,18 +5,11 @@ from __future__ import annotations
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
-BasisArray = NDArray[np.int8]
-BasisNames = tuple[tuple[str, ...], tuple[str, ...]]
-"""Names of the columns, and of the core rows and planes, that a basis has before those of cuts."""
+from pycobre.lp.solver import BASIC, BasisArray, BasisNames
 
-AT_LOWER = 0
+_AT_LOWER = 0
 """Status of a column that is at its lower bound, or at another one if that is infinite."""
-BASIC = 1
-"""Status of a column or row that is in the basis; of a plane or cut: that it is not binding."""
-USED_LATER = 5
-"""Status of a plane or cut that is basic in the basis, but was binding in another opening of its unit."""
 
 
 def basis_by_name(bases: BasisArray, names: BasisNames, wanted: BasisNames) -> BasisArray:
@@ -28,6 +21,6 @@ def basis_by_name(bases: BasisArray, names: BasisNames, wanted: BasisNames) -> B
     place = {name: position for position, name in enumerate(chain(*names))}
     found = np.array([place.get(name, -1) for name in chain(*wanted)], dtype=np.int64)
     read = np.full((len(bases), len(found)), BASIC, dtype=np.int8)
-    read[:, : len(wanted[0])] = AT_LOWER
+    read[:, : len(wanted[0])] = _AT_LOWER
     read[:, found >= 0] = bases[:, found[found >= 0]]
     return read
