@@ -93,10 +93,12 @@ void bind_dense(nb::module_ &m) {
              })
         .def("dispatch",
              [](DenseProblem &self, In<double, 2> states, In<double, 2> noises, Out<double, 1> objectives,
-                Out<double, 1> futures, Out<double, 2> next_states, Out<double, 2> primal, Out<double, 2> row_dual,
-                Out<uint8_t, 1> failed) {
+                Out<double, 1> futures, Out<double, 2> next_states, Out<int8_t, 2> bases_out, Out<double, 2> primal,
+                Out<double, 2> row_dual, Out<uint8_t, 1> failed) {
                  const size_t units = states.shape(0);
-                 const bool is_full = primal.shape(0) > 0;
+                 const bool is_full = primal.shape(0) > 0, has_bases = bases_out.shape(0) > 0;
+                 require(!has_bases || (bases_out.shape(0) == units &&
+                                        static_cast<int>(bases_out.shape(1)) == self.basis_length()), "bases_out");
                  require(static_cast<int>(states.shape(1)) == self.data().stage.states_in, "states");
                  require(noises.shape(0) == units && static_cast<int>(noises.shape(1)) == self.data().stage.noises,
                          "noises");
@@ -110,7 +112,7 @@ void bind_dense(nb::module_ &m) {
                          "primal or row_dual");
                  nb::gil_scoped_release nogil;
                  self.dispatch(static_cast<int>(units), states.data(), noises.data(), objectives.data(), futures.data(),
-                               next_states.data(), is_full ? primal.data() : nullptr,
+                               next_states.data(), has_bases ? bases_out.data() : nullptr, is_full ? primal.data() : nullptr,
                                is_full ? row_dual.data() : nullptr, failed.data());
              })
         .def_prop_ro("basis_length", &DenseProblem::basis_length)

@@ -134,8 +134,8 @@ void DenseProblem::by_opening(int units, const double *states, const int *first,
 }
 
 void DenseProblem::dispatch(int units, const double *states, const double *noises, double *objectives,
-                            double *futures, double *next_states, double *primal, double *row_dual,
-                            uint8_t *failed) {
+                            double *futures, double *next_states, int8_t *bases_out, double *primal,
+                            double *row_dual, uint8_t *failed) {
     const StageData &stage = data_.stage;
     std::vector<Task> tasks;
     for (int unit = 0; unit < units; ++unit)
@@ -153,6 +153,7 @@ void DenseProblem::dispatch(int units, const double *states, const double *noise
             next[i] = std::min(std::max(optimum.columns[j], stage.column_lower[j]), stage.column_upper[j]);
         }
         std::copy(optimum.carried.begin(), optimum.carried.end(), next + stage.decided());
+        if (bases_out) write_basis(optimum.node, bases_out + static_cast<size_t>(unit) * basis_length());
         if (primal) {
             double *out = primal + static_cast<size_t>(unit) * data_.columns();
             std::copy(optimum.columns.begin(), optimum.columns.end(), out);

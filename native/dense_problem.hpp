@@ -55,7 +55,7 @@ class DenseProblem {
                     double *values, double *slopes, int8_t *bases_out, uint8_t *failed);
     // Optimal dispatch of each of `units` pairs of state and noise.
     void dispatch(int units, const double *states, const double *noises, double *objectives, double *futures,
-                  double *next_states, double *primal, double *row_dual, uint8_t *failed);
+                  double *next_states, int8_t *bases_out, double *primal, double *row_dual, uint8_t *failed);
 
     const DenseData &data() const { return data_; }
     int basis_length() const { return data_.columns() + data_.rows() + data_.extras(); }

@@ -114,8 +114,8 @@ Failure StageProblem::by_opening(int units, const double *states, const int *fir
 
 Failure StageProblem::dispatch(int units, const double *states, const double *noises, const int8_t *bases,
                                int basis_length, double *objectives, double *futures, double *next_states,
-                               double *primal, double *row_dual) {
-    const size_t columns = data_.columns(), rows = data_.rows();
+                               int8_t *bases_out, double *primal, double *row_dual) {
+    const size_t columns = data_.columns(), rows = data_.rows(), length = this->basis_length();
     return over_units(units, [&](Worker &worker, int unit) -> Failure {
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
         if (!worker.solve(states + static_cast<size_t>(unit) * data_.states_in,
@@ -124,6 +124,7 @@ Failure StageProblem::dispatch(int units, const double *states, const double *no
         objectives[unit] = worker.objective;
         futures[unit] = data_.future_column >= 0 ? worker.x[data_.future_column] : 0.0;
         worker.next_state(next_states + static_cast<size_t>(unit) * data_.states_out());
+        if (bases_out) worker.basis(bases_out + unit * length);
         if (primal) std::copy(worker.x.begin(), worker.x.end(), primal + unit * columns);
         if (row_dual)
             for (size_t i = 0; i < rows; ++i) row_dual[unit * rows + i] = worker.row_dual[i] * data_.cost_scale;

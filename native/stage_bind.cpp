@@ -140,7 +140,7 @@ void bind_stage(nb::module_ &m) {
         .def("dispatch",
              [](StageProblem &self, In<double, 2> states, In<double, 2> noises, In<int8_t, 2> bases,
                 Out<double, 1> objectives, Out<double, 1> futures, Out<double, 2> next_states,
-                Out<double, 2> primal, Out<double, 2> row_dual) {
+                Out<int8_t, 2> bases_out, Out<double, 2> primal, Out<double, 2> row_dual) {
                  const size_t units = states.shape(0);
                  const StageData &data = self.data();
                  require(static_cast<int>(states.shape(1)) == data.states_in, "states");
@@ -151,6 +151,9 @@ void bind_stage(nb::module_ &m) {
                  require(next_states.shape(0) == units &&
                              static_cast<int>(next_states.shape(1)) == data.states_out(), "next_states");
                  // An array of no rows says that the caller does not want it.
+                 const bool keep = bases_out.shape(0) > 0;
+                 require(!keep || (bases_out.shape(0) == units &&
+                                   static_cast<int>(bases_out.shape(1)) == self.basis_length()), "bases_out");
                  const bool full = primal.shape(0) > 0;
                  require(!full || (primal.shape(0) == units &&
                                    static_cast<int>(primal.shape(1)) == data.columns() &&
@@ -160,7 +163,7 @@ void bind_stage(nb::module_ &m) {
                  return tuple_of(self.dispatch(static_cast<int>(units), states.data(), noises.data(),
                                                bases.data(), static_cast<int>(bases.shape(1)),
                                                objectives.data(), futures.data(), next_states.data(),
-                                               full ? primal.data() : nullptr,
+                                               keep ? bases_out.data() : nullptr, full ? primal.data() : nullptr,
                                                full ? row_dual.data() : nullptr));
              })
         .def("explain",

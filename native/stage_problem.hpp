@@ -147,7 +147,7 @@ class StageProblem {
     // Optimal dispatch of each of `units` pairs of state and noise.
     Failure dispatch(int units, const double *states, const double *noises, const int8_t *bases,
                      int basis_length, double *objectives, double *futures, double *next_states,
-                     double *primal, double *row_dual);
+                     int8_t *bases_out, double *primal, double *row_dual);
     // Writes the problem of one right-hand side as MPS with names, and finds rows and columns in conflict.
     std::string explain(const double *state, const double *noise, const std::vector<std::string> &row_names,
                         const std::vector<std::string> &column_names, const std::string &path,

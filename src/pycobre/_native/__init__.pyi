@@ -78,6 +78,7 @@ class StageProblem:
         objectives: _Floats,
         futures: _Floats,
         next_states: _Floats,
+        bases_out: _Bytes,
         primal: _Floats,
         row_dual: _Floats,
     ) -> tuple[int, int, int]: ...
@@ -135,6 +136,7 @@ class DenseProblem:
         objectives: _Floats,
         futures: _Floats,
         next_states: _Floats,
+        bases_out: _Bytes,
         primal: _Floats,
         row_dual: _Floats,
         failed: _Flags,

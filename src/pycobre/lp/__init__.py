@@ -2,6 +2,7 @@
 
 from pycobre.lp.assembly import ABSENT as ABSENT
 from pycobre.lp.assembly import Assembly as Assembly
+from pycobre.lp.basis import basis_by_name as basis_by_name
 from pycobre.lp.dense import DenseSolver as DenseSolver
 from pycobre.lp.dense import SolverKind as SolverKind
 from pycobre.lp.dense import stage_solver as stage_solver

@@ -71,8 +71,8 @@ class DenseSolver(StageSolver):
         cost_scale: float = 1.0,
         threads: int = 1,
     ) -> None:
-        self.template = template
-        self._columns = len(template.cost) + (future_lower is not None)
+        self.template, self.has_future = template, future_lower is not None
+        self._columns = len(template.cost) + self.has_future
         self._problem = _native.DenseProblem(stage_data(template, future_lower, cost_scale), threads)
         self._known: BasisArray | None = None
         self._handed_over = 0
@@ -147,7 +147,13 @@ class DenseSolver(StageSolver):
         return OpeningCosts(value, slope, basis)
 
     def dispatch(
-        self, states: FloatArray, noises: FloatArray, starts: Starts, *, full: bool = False
+        self,
+        states: FloatArray,
+        noises: FloatArray,
+        starts: Starts,
+        *,
+        full: bool = False,
+        bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs."""
         count = len(states)
@@ -157,6 +163,7 @@ class DenseSolver(StageSolver):
             np.empty(count),
             np.empty(count),
             np.empty((count, self.template.states_out)),
+            np.empty((count if bases else 0, self.basis_length), dtype=np.int8),
             np.empty((kept, self._columns)),
             np.empty((kept, len(self.template.row_lower))),
         )
@@ -167,6 +174,7 @@ class DenseSolver(StageSolver):
             result.objective,
             result.future,
             result.next_state,
+            result.basis,
             result.primal,
             result.row_dual,
             failed,
@@ -175,12 +183,13 @@ class DenseSolver(StageSolver):
         if failed.any():
             units, again = self._hand_over(failed, starts)
             try:
-                found = self.reference().dispatch(states[units], noises[units], again, full=full)
+                found = self.reference().dispatch(states[units], noises[units], again, full=full, bases=bases)
             except StageUnsolved as error:
                 raise _of_batch(error, units) from None
             which = units if full else units[:0]
             result.objective[units], result.future[units] = found.objective, found.future
             result.next_state[units] = found.next_state
+            result.basis[units if bases else units[:0]] = found.basis
             result.primal[which], result.row_dual[which] = found.primal, found.row_dual
         return result
 

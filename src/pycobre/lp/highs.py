@@ -62,17 +62,13 @@ class HighsSolver(StageSolver):
         cost_scale: float = 1.0,
         threads: int = 1,
     ) -> None:
-        self.template = template
-        self._column_names = list(template.column_names)
-        if future_lower is not None:
-            self._column_names.append("future_cost")
-        self._columns = len(self._column_names)
-        rows = len(template.row_lower)
+        self.template, self.has_future = template, future_lower is not None
+        self._columns = len(template.cost) + self.has_future
         self._problem = _native.StageProblem(
             stage_data(template, future_lower, cost_scale),
             threads=threads,
-            keep=rows <= SMALL_ROWS,
-            options=usual_options(rows),
+            keep=len(template.row_lower) <= SMALL_ROWS,
+            options=usual_options(),
             ladder=ladder_options(),
         )
 
@@ -133,7 +129,13 @@ class HighsSolver(StageSolver):
         return result
 
     def dispatch(
-        self, states: FloatArray, noises: FloatArray, starts: Starts, *, full: bool = False
+        self,
+        states: FloatArray,
+        noises: FloatArray,
+        starts: Starts,
+        *,
+        full: bool = False,
+        bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs."""
         count = len(states)
@@ -142,6 +144,7 @@ class HighsSolver(StageSolver):
             np.empty(count),
             np.empty(count),
             np.empty((count, self.template.states_out)),
+            np.empty((count if bases else 0, self.basis_length), dtype=np.int8),
             np.empty((kept, self._columns)),
             np.empty((kept, len(self.template.row_lower))),
         )
@@ -152,6 +155,7 @@ class HighsSolver(StageSolver):
             result.objective,
             result.future,
             result.next_state,
+            result.basis,
             result.primal,
             result.row_dual,
         )
@@ -160,11 +164,11 @@ class HighsSolver(StageSolver):
 
     def explain(self, state: FloatArray, noise: FloatArray, dump: str) -> Explanation:
         """HiGHS's irreducible infeasible subsystem, by name."""
-        row_names = [*self.template.row_names, *self.template.planes.names(self.template.column_names)]
-        trouble, rows, columns = self._problem.explain(state, noise, row_names, self._column_names, dump)
+        column_names, row_names = self.basis_names
+        trouble, rows, columns = self._problem.explain(state, noise, row_names, column_names, dump)
         named = len(row_names)
         names = [row_names[row] if row < named else f"cut_{row - named}" for row in rows]
-        conflict = (*names, *(self._column_names[column] for column in columns))
+        conflict = (*names, *(column_names[column] for column in columns))
         return Explanation(
             conflict,
             explain_in_words(self.template, conflict, state, noise),

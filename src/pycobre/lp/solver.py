@@ -14,6 +14,8 @@ from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.template import StageTemplate
 
 BasisArray = NDArray[np.int8]
+BasisNames = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names of the columns, and of the core rows and planes, that a basis has before those of cuts."""
 
 BASIC = 1
 """Status of a column or row that is in the basis; of a plane or cut: that it is not binding."""
@@ -120,6 +122,8 @@ class Dispatch:
         Future cost θ, zero in a last stage.
     next_state : (M, X')
         Outgoing state.
+    basis : (M, L) or (0, L)
+        Optimal bases as in :class:`Expectation`, if asked for.
     primal : (M, n) or (0, n)
         Columns of the template, if asked for.
     row_dual : (M, m) or (0, m)
@@ -129,6 +133,7 @@ class Dispatch:
     objective: FloatArray
     future: FloatArray
     next_state: FloatArray
+    basis: BasisArray
     primal: FloatArray
     row_dual: FloatArray
 
@@ -195,6 +200,8 @@ class StageSolver(ABC):
     ----------
     template
         The stage's problem.
+    has_future
+        Whether it has a future cost, and takes cuts.
     most_starts
         How many bases are worth to be known beside each unit's own.
     chooses_rows
@@ -202,6 +209,7 @@ class StageSolver(ABC):
     """
 
     template: StageTemplate
+    has_future: bool
     most_starts: int
     chooses_rows: bool
 
@@ -212,6 +220,13 @@ class StageSolver(ABC):
 
         A shorter one, from before the last cuts, may be given as a start.
         """
+
+    @property
+    def basis_names(self) -> BasisNames:
+        """Names of what a basis has before cuts."""
+        template = self.template
+        columns = (*template.column_names, "future_cost") if self.has_future else template.column_names
+        return columns, (*template.row_names, *template.planes.names(template.column_names))
 
     @property
     @abstractmethod
@@ -264,9 +279,15 @@ class StageSolver(ABC):
 
     @abstractmethod
     def dispatch(
-        self, states: FloatArray, noises: FloatArray, starts: Starts, *, full: bool = False
+        self,
+        states: FloatArray,
+        noises: FloatArray,
+        starts: Starts,
+        *,
+        full: bool = False,
+        bases: bool = False,
     ) -> Dispatch:
-        """Optimal dispatch for *states* (M, X) with *noises* (M, D).
+        """Optimal dispatch for *states* (M, X) with *noises* (M, D), with *full* solutions, with *bases*.
 
         Raises
         ------

@@ -6,14 +6,14 @@ contiguous blocks, part by part, and their sums are gathered and added in the or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
-from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, StageUnsolved
+from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, StageUnsolved, Starts
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
@@ -39,6 +39,10 @@ class Backward:
         The iteration at hand.
     dump_directory
         Where a stage problem without optimum is written; nowhere if ``None``.
+    paths : (S, D)
+        Node of each step of every scenario of the iteration, as a :class:`~pycobre.sddp.forward.Walk` has it.
+    dispatched
+        By node, the bases (M, L) that this rank's dispatches of the iteration ended with.
     """
 
     policy: Policy
@@ -46,15 +50,14 @@ class Backward:
     comm: Communicator
     iteration: int
     dump_directory: str | None
+    paths: IntArray
+    dispatched: Mapping[int, BasisArray]
 
-    def add_cuts(self, paths: IntArray, states: FloatArray) -> None:
+    def add_cuts(self, states: FloatArray) -> None:
         """Add this iteration's cuts to the pool and to every rank's solvers.
 
         Parameters
         ----------
-        paths : (S, D)
-            Node of each step of every scenario of the iteration, as a
-            :class:`~pycobre.sddp.forward.Walk` has it.
         states : (S, D, X)
             Incoming states of the steps.
 
@@ -65,7 +68,7 @@ class Backward:
         """
         policy, graph = self.policy, self.policy.graph
         for node in reversed(graph.order):
-            scenarios, steps = np.nonzero(paths == node)
+            scenarios, steps = np.nonzero(self.paths == node)
             arcs = graph.arcs_from(node)
             if not arcs or len(scenarios) == 0:
                 continue
@@ -113,7 +116,8 @@ class Backward:
         parts = policy.parts[node]
         units = [(part, k) for part in range(len(parts)) for k in range(len(trial))]
         block = block_of(len(units), comm.rank, comm.size)
-        record = self._solve(node, trial, numbers, units[block.start : block.stop])
+        starts = self._starts(node, numbers)
+        record = self._solve(node, trial, numbers, units[block.start : block.stop], starts)
         raw = record.view(np.uint8).reshape(len(record), record.dtype.itemsize)
         raw = gather(comm, raw, block_sizes(len(units), comm.size))
         whole: NDArray[np.void] = raw.reshape(-1).view(record.dtype).reshape(len(parts), len(trial))
@@ -132,8 +136,31 @@ class Backward:
         self._keep_bases(node, whole["basis"], numbers if scenarios is not None else None)
         return Expectation(value, slope, whole["basis"][0])
 
+    def _starts(self, node: int, numbers: IntArray) -> Starts:
+        """Where trial points of the forward passes *numbers* (M,) at *node* start.
+
+        For a solver that does not choose, from what dispatches there ended with: they had the same incoming
+        states, and another noise. A forward pass that did not come by takes the basis of the first that did;
+        where none did, they are those of an earlier iteration.
+        """
+        if self.solvers[node].most_starts > 0:
+            return self.policy.starts(node, numbers)
+        came_by = np.flatnonzero((self.paths == node).any(axis=1))
+        if len(came_by) == 0:
+            return self.policy.starts(node, numbers)
+        blocks = [block_of(len(self.paths), rank, self.comm.size) for rank in range(self.comm.size)]
+        counts = [int(((came_by >= block.start) & (came_by < block.stop)).sum()) for block in blocks]
+        bases = gather(self.comm, self.dispatched[node], counts)
+        place = np.minimum(np.searchsorted(came_by, numbers), len(came_by) - 1)
+        return Starts(bases, np.where(came_by[place] == numbers, place, 0))
+
     def _solve(
-        self, node: int, trial: FloatArray, numbers: IntArray, units: list[tuple[int, int]]
+        self,
+        node: int,
+        trial: FloatArray,
+        numbers: IntArray,
+        units: list[tuple[int, int]],
+        starts: Starts,
     ) -> NDArray[np.void]:
         """One record a unit, each a part of the openings at a trial point: value, slope and basis.
 
@@ -162,15 +189,13 @@ class Backward:
             weights = np.ascontiguousarray(weights[rows])
             last = np.cumsum(counts).astype(np.int32)
             first = (last - counts).astype(np.int32)
-        starts = self.policy.starts(
-            node, np.array([part for part, _ in units], dtype=np.int64), numbers[which]
-        )
+        at_work = Starts(starts.bases, starts.own[which])
         found: Expectation | OpeningCosts
         try:
             if at.risk is None:
-                found = solver.expectation(trial[which], openings, weights, starts, (first, last))
+                found = solver.expectation(trial[which], openings, weights, at_work, (first, last))
             else:
-                found = solver.by_opening(trial[which], openings, starts, (first, last))
+                found = solver.by_opening(trial[which], openings, at_work, (first, last))
         except StageUnsolved as unsolved:
             what = unsolved.unsolved
             raise stage_problem_error(

@@ -15,6 +15,8 @@ from pycobre.comm import SharedMemoryProvider, SharedRegion
 
 FloatArray = NDArray[np.float64]
 _FIRST_ITERATIONS = 16
+_FIRST_BYTES = 32 * 2**20
+"""Room is made for so many iterations at first, for fewer where they are larger: it is taken at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,23 +63,20 @@ class CutPool:
         self.iterations = 0
         self._capacity = 0
         self._region: SharedRegion | None = None
-        self._found: dict[
-            tuple[int, bool], tuple[FloatArray, ...]
-        ] = {}  # views, by node and whether to write
-        self.reserve(_FIRST_ITERATIONS)
+        # Views, by node and whether to write.
+        self._found: dict[tuple[int, bool], tuple[FloatArray, ...]] = {}
+        bytes_an_iteration = 8 * max(self._size(1), 1)
+        self.reserve(min(_FIRST_ITERATIONS, max(1, _FIRST_BYTES // bytes_an_iteration)))
 
     def reserve(self, iterations: int) -> None:
         """Make room for that many iterations."""
         if iterations <= self._capacity:
             return
         capacity = max(iterations, 2 * self._capacity)
-        size = sum(self._width(n) for n in range(len(self._states))) * capacity * self.forward_passes
-        region = self._memory.create_shared_region(max(size, 1), np.float64)
+        region = self._memory.create_shared_region(max(self._size(capacity), 1), np.float64)
         old, old_capacity = self._region, self._capacity
         if self._memory.is_leader:
-            fresh = (
-                region.as_mut_slice()
-            )  # of zeros, and left alone: memory is only taken for what is written
+            fresh = region.as_mut_slice()  # of zeros
             if old is not None:
                 used = self.iterations * self.forward_passes
                 for node in range(len(self._states)):
@@ -123,6 +122,10 @@ class CutPool:
         if self._region is not None:
             self._region.close()
             self._region = None
+
+    def _size(self, iterations: int) -> int:
+        """Numbers that the cuts of so many iterations are."""
+        return sum(self._width(n) for n in range(len(self._states))) * iterations * self.forward_passes
 
     def _width(self, node: int) -> int:
         states = self._states[node]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.lp import Dispatch, StageSolver, StageUnsolved
+from pycobre.lp import BasisArray, Dispatch, StageSolver, StageUnsolved, Starts, basis_by_name
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
@@ -79,6 +79,9 @@ class Walk:
         What a cost of the step is worth at the root.
     steps
         The steps themselves, if they were to be kept: by depth, then node.
+    bases
+        By node, those that its dispatches ended with, (M, L) in the order of the scenarios; none where the
+        steps are kept.
     """
 
     node: IntArray
@@ -86,6 +89,7 @@ class Walk:
     cost: FloatArray
     discount: FloatArray
     steps: tuple[tuple[Step, ...], ...]
+    bases: Mapping[int, BasisArray]
 
     def total_cost(self) -> FloatArray:
         """Discounted cost of each scenario, shape (S,), summed in the order of the steps."""
@@ -145,6 +149,12 @@ class _Walkers:
         self.worth = np.ones(count)
         self.states = [self.graph.initial_state] * count
         self.noises = [np.empty(0)] * count
+        # The basis of each one's last dispatch, and where it was: a start where the policy has none.
+        self.last_node = np.full(count, ROOT)
+        self.last_basis = [np.empty(0, dtype=np.int8)] * count
+        self.bases = {
+            node: np.empty((0, solver.basis_length), dtype=np.int8) for node, solver in enumerate(solvers)
+        }
 
     def walk(self) -> Walk:
         """Every step of every scenario."""
@@ -169,7 +179,7 @@ class _Walkers:
                 if self.keep:
                     steps.append(step)
             kept.append(tuple(steps))
-        return Walk(nodes, states, costs, discounts, tuple(kept))
+        return Walk(nodes, states, costs, discounts, tuple(kept), self.bases)
 
     def _move(self, level: int) -> IntArray:
         """Opening of each scenario at the node that it moves on to."""
@@ -198,14 +208,19 @@ class _Walkers:
         floor = self.graph.nodes[node].floor
         if floor is not None:
             noise = floor.raised(state, noise)
-        starts = self.policy.starts(node, np.zeros_like(members), members + self.scenarios.start)
+        solver = self.solvers[node]
+        starts = self.policy.starts(node, members + self.scenarios.start)
+        is_new = starts.bases.shape[1] == 0 and solver.most_starts == 0
+        if is_new:
+            starts = Starts.each(self._bases_of_last_steps(node, members))
         try:
-            dispatch = self.solvers[node].dispatch(state, noise, starts, full=self.keep)
+            wanted = solver.most_starts == 0 and (is_new or not self.keep)
+            dispatch = solver.dispatch(state, noise, starts, full=self.keep, bases=wanted)
         except StageUnsolved as unsolved:
             unit = unsolved.unsolved.unit
             raise stage_problem_error(
                 unsolved.unsolved.status,
-                self.solvers[node],
+                solver,
                 state[unit],
                 noise[unit],
                 stage=node,
@@ -215,4 +230,24 @@ class _Walkers:
                 rank=self.rank,
                 dump_directory=self.dump_directory,
             ) from None
+        if not self.keep:
+            self.bases[node] = dispatch.basis
+        if is_new:
+            self.last_node[members] = node
+            for member, basis in zip(members, dispatch.basis, strict=True):
+                self.last_basis[member] = basis
         return Step(node, members, openings, state, noise, dispatch)
+
+    def _bases_of_last_steps(self, node: int, members: IntArray) -> BasisArray:
+        """Start of *members* (M, L) at *node* from the bases that they ended with where they come from."""
+        came_from = self.last_node[members]
+        if (came_from == ROOT).all():
+            return np.empty((len(members), 0), dtype=np.int8)
+        wanted = self.solvers[node].basis_names
+        starts = np.empty((len(members), len(wanted[0]) + len(wanted[1])), dtype=np.int8)
+        for before in np.unique(came_from):
+            here = np.flatnonzero(came_from == before)
+            names = ((), ()) if before == ROOT else self.solvers[before].basis_names
+            known = np.stack([self.last_basis[member] for member in members[here]])
+            starts[here] = basis_by_name(known, names, wanted)
+        return starts

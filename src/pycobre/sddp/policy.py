@@ -1,4 +1,4 @@
-"""A policy under training: the graph, its cuts, and the bases that stage problems start from."""
+"""A policy under training: the graph, its cuts, and the bases that dispatches start from."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Policy:
         ]
         self.pool = CutPool(memory, states, forward_passes)
         self.history: list[IterationFinished] = []
-        self._starts = [NodeStarts(len(parts), forward_passes) for parts in self.parts]
+        self._starts = [NodeStarts(forward_passes) for _ in graph.nodes]
         self._rows = [NodeRows(selection or RowSelection()) for _ in graph.nodes]
 
     @property
@@ -67,12 +67,12 @@ class Policy:
         """Bound after the last iteration; ``-inf`` before the first."""
         return self.history[-1].lower_bound if self.history else -np.inf
 
-    def starts(self, node: int, parts: IntArray, scenarios: IntArray) -> Starts:
-        """Where units of *node* start, each (M,) a part of its openings and a scenario.
+    def starts(self, node: int, scenarios: IntArray) -> Starts:
+        """Where units of *node* start, each of a scenario (M,); of length zero before there are bases.
 
         Scenarios beyond the forward passes share the bases of these in turn.
         """
-        return self._starts[node].of(parts, scenarios)
+        return self._starts[node].of(scenarios)
 
     def keep_bases(self, node: int, scenarios: Sequence[int], fresh: BasisArray, most: int) -> None:
         """Start *scenarios* of *node* from *fresh* bases from now on, and keep *most* older ones.

@@ -129,22 +129,18 @@ def _gather_walk(comm: Communicator, policy: Policy, walked: Walk, mine: range, 
                       zip(blocks, ends, strict=True)]  # fmt: skip
             here.append(_gather_step(comm, step, members, counts))
         steps.append(tuple(here))
-    return Walk(node, state, cost, discount, tuple(steps))
+    return Walk(node, state, cost, discount, tuple(steps), {})
 
 
 def _gather_step(comm: Communicator, step: Step, members: NDArray[np.int64], counts: list[int]) -> Step:
     dispatch = step.dispatch
     whole = Dispatch(
-        *(
-            gather(comm, part, counts)
-            for part in (
-                dispatch.objective,
-                dispatch.future,
-                dispatch.next_state,
-                dispatch.primal,
-                dispatch.row_dual,
-            )
-        )
+        gather(comm, dispatch.objective, counts),
+        gather(comm, dispatch.future, counts),
+        gather(comm, dispatch.next_state, counts),
+        dispatch.basis[:0].copy(),
+        gather(comm, dispatch.primal, counts),
+        gather(comm, dispatch.row_dual, counts),
     )
     return replace(
         step,
@@ -169,6 +165,7 @@ def _no_step(policy: Policy, node: int) -> Step:
             np.empty(0),
             np.empty(0),
             np.empty((0, template.states_out)),
+            np.empty((0, 0), dtype=np.int8),
             np.empty((0, len(template.cost))),
             np.empty((0, len(template.row_lower))),
         ),

@@ -13,36 +13,41 @@ IntArray = NDArray[np.int64]
 
 
 class NodeStarts:
-    """Bases of one node: the last of every part of its openings and forward pass, then older ones.
+    """Bases of one node: the last of every forward pass, then others for a solver that chooses among them.
 
     Parameters
     ----------
-    parts, passes
-        How many parts the node's openings have, and how many forward passes there are.
+    passes
+        How many forward passes there are.
     """
 
-    def __init__(self, parts: int, passes: int) -> None:
-        self._parts, self._passes = parts, passes
-        self._bases: BasisArray = np.empty((parts * passes, 0), dtype=np.int8)  # of no length: none yet
+    def __init__(self, passes: int) -> None:
+        self._passes = passes
+        self._bases: BasisArray = np.empty((passes, 0), dtype=np.int8)  # of no length: none yet
 
-    def of(self, parts: IntArray, scenarios: IntArray) -> Starts:
-        """Starts of units of work (M,), each a part and a scenario; those beyond the passes take turns."""
-        return Starts(self._bases, parts * self._passes + scenarios % self._passes)
+    def of(self, scenarios: IntArray) -> Starts:
+        """Starts of units of work, each of a scenario (M,); scenarios beyond the passes take turns."""
+        return Starts(self._bases, scenarios % self._passes)
 
     def keep(self, scenarios: Sequence[int], fresh: BasisArray, most: int) -> None:
-        """Take *fresh* bases (parts, M, L), one for all *scenarios* or each, and keep *most* older ones."""
-        places, length, known = self._parts * self._passes, fresh.shape[2], self._bases.shape[1]
-        is_first = known == 0
-        older = 0 if is_first else min(most, len(self._bases) - places + fresh.shape[0] * fresh.shape[1])
+        """Take *fresh* bases (parts, M, L), one for all *scenarios* or each.
+
+        The first part's are the forward passes' own. Of the other parts, and of what was own before, the
+        *most* latest are kept as well.
+        """
+        passes, length, known = self._passes, fresh.shape[2], self._bases.shape[1]
+        chosen = list(scenarios)
         # A cut younger than a basis is basic in it.
-        bases = np.full((places + older, length), BASIC, dtype=np.int8)
-        grid = bases[:places].reshape(self._parts, self._passes, length)
-        if is_first:  # a scenario that never came by starts from the first that did
-            grid[:] = fresh[:, :1]
+        own = np.full((passes, length), BASIC, dtype=np.int8)
+        if known:
+            own[:, :known] = self._bases[:passes]
         else:
-            bases[:places, :known] = self._bases[:places]
-            replaced = grid[:, list(scenarios[: fresh.shape[1]])].reshape(-1, length)[:older]
-            bases[places : places + len(replaced)] = replaced
-            bases[places + len(replaced) :, :known] = self._bases[places : places + older - len(replaced)]
-        grid[:, list(scenarios)] = fresh
-        self._bases = bases
+            own[:] = fresh[0, 0]  # a scenario that never came by starts from the first that did
+        others = [fresh[1:].reshape(-1, length), own[chosen[: fresh.shape[1]]] if known else own[:0]]
+        older = self._bases[passes:]
+        if len(older):
+            padded = np.full((len(older), length), BASIC, dtype=np.int8)
+            padded[:, :known] = older
+            others.append(padded)
+        own[chosen] = fresh[0]
+        self._bases = np.concatenate([own, np.concatenate(others)[:most]])

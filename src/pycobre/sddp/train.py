@@ -89,8 +89,8 @@ def train(
         clock.append(time.monotonic())
 
         pool.reserve(iteration)
-        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory)
-        backward.add_cuts(paths, states)
+        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory, paths, forward.bases)
+        backward.add_cuts(states)
         clock.append(time.monotonic())
 
         bound = backward.lower_bound()
