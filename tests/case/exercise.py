@@ -337,6 +337,26 @@ def bare(directory: Any) -> None:
     }  # fmt: skip
 
 
+def split(directory: Any) -> None:
+    """The small case with a plant that feeds both buses, and limits of its groups in single stages."""
+    train(directory)
+    directory.put(LINES, "lines.0.capacity", {"direct_mw": 0.0, "reverse_mw": 0.0})
+    plant = directory.documents[HYDROS]["hydros"][0]
+    group = plant["unit_groups"][0]
+    group |= {"max_turbined_m3s": 30.0, "max_generation_mw": 40.0}
+    other = {**group, "id": 1, "name": "H", "bus_id": 2, "max_turbined_m3s": 25.0, "max_generation_mw": 20.0}
+    plant["unit_groups"].append(other)
+    rows = [(bus, t, 40.0, 0.0) for bus in (1, 2) for t in range(3)]
+    names = ("bus_id", "stage_id", "mean_mw", "std_mw")
+    directory.tables[LOADS] = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    directory.tables[BOUNDS.format("hydro_unit_group")] = {
+        "hydro_id": [3, 3, 3], "hydro_unit_group_id": [0, 1, 0], "stage_id": [0, 1, 2],
+        "block_id": [None, 0, None], "min_turbined_m3s": [None, 5.0, None],
+        "max_turbined_m3s": [20.0, None, None], "min_generation_mw": [None, None, None],
+        "max_generation_mw": [None, None, 11.0],
+    }  # fmt: skip
+
+
 def limits(directory: Any) -> None:
     """The small case with limits of a single stage that all bind, and a diversion."""
     train(directory)

@@ -41,7 +41,6 @@ LISTED: dict[tuple[str, str], str] = {
         ),
         _FOR_PEOPLE,
     ),
-    (e.HYDROS, "hydros[].unit_groups[].id"): "nothing refers to it while a plant has one group",
     (e.CONFIG, f"{CUTS}.row_activity_tolerance"): "warned of",
     (e.TAILRACES, "segment_id"): "it tells the parts of a curve apart, which are ordered by their outflows",
     (e.LAGS, "residual_std_ratio"): "warned of",

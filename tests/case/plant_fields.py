@@ -85,18 +85,26 @@ def hydros() -> Iterator[Row]:
     yield changes(small, file, "hydros.0.outflow.min_outflow_m3s", 90.0)
     yield changes(small, file, "hydros.0.outflow.max_outflow_m3s", 9.0)
     yield refused(small, file, "hydros.0.generation.model", "fpha")
-    for owner in ("generation", "unit_groups.0"):
-        yield from fields(
-            changes,
-            small,
-            file,
-            f"hydros.0.{owner}",
-            min_turbined_m3s=49.0,
-            max_turbined_m3s=20.0,
-            min_generation_mw=44.0,
-            max_generation_mw=9.0,
-        )
-    yield changes(small, file, "hydros.0.unit_groups.0.bus_id", 2)
+    yield from fields(
+        changes,
+        small,
+        file,
+        "hydros.0.generation",
+        min_turbined_m3s=49.0,
+        max_turbined_m3s=20.0,
+        min_generation_mw=44.0,
+        max_generation_mw=9.0,
+    )
+    low, high = "hydros.0.unit_groups.1", "hydros.0.unit_groups.0"
+    yield from fields(changes, e.split, file, low, min_turbined_m3s=8.0, min_generation_mw=7.0)
+    yield from fields(changes, e.split, file, high, max_turbined_m3s=21.0, max_generation_mw=12.0)
+    yield changes(e.split, file, "hydros.0.unit_groups.1.bus_id", 1)
+    yield key(e.split, file, "hydros.0.unit_groups.1.id", 7)
+    table = e.BOUNDS.format("hydro_unit_group")
+    yield from columns(changes, e.split, table, 0, max_turbined_m3s=9.0)
+    yield from columns(changes, e.split, table, 1, block_id=None, min_turbined_m3s=8.0, min_generation_mw=8.0)
+    yield from columns(changes, e.split, table, 2, max_generation_mw=5.0)
+    yield from columns(key, e.split, table, 1, hydro_id=5, hydro_unit_group_id=0, stage_id=2)
     yield from fields(
         changes,
         small,

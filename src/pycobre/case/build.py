@@ -41,6 +41,7 @@ from pycobre.system import (
     SurfaceEvaporation,
     System,
     Thermal,
+    UnitGroup,
 )
 
 # What Cobre charges where the file says nothing, per m³/s and hour.
@@ -59,6 +60,7 @@ class Resolved:
     changes: dict[str, Changes]
     constraints: tuple[GenericConstraint, ...]
     evaporation: dict[int, SurfaceEvaporation]
+    groups: dict[int, tuple[UnitGroup, ...]]
 
 
 def build_system(case: CaseFiles, resolved: Resolved) -> System:
@@ -209,7 +211,9 @@ def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
     initial = (*case.initial.storage, *case.initial.filling_storage)
     storage = {item.hydro_id: item.value_hm3 for item in initial}
     stages = study_stages(case)
-    limits: dict[int, dict[str, Any]] = {hydro.id: dict(hydro_limits(hydro)) for hydro in case.hydros.hydros}
+    limits: dict[int, dict[str, Any]] = {
+        hydro.id: dict(hydro_limits(hydro, apart=hydro.id in resolved.groups)) for hydro in case.hydros.hydros
+    }
     return tuple(
         Hydro(
             id=hydro.id,
@@ -225,6 +229,7 @@ def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
             filling=filling_of(hydro),
             travel_hours=hydro.travel_time_hours or 0.0 if travels(hydro) else 0.0,
             past_outflow=past_outflow(case, hydro),
+            unit_groups=resolved.groups.get(hydro.id, ()),
             service=service_of(hydro, stages),
         )
         for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id)

@@ -352,4 +352,5 @@ class _Resolution:
         if variable.entity_id is None and "source_bus" in selected:
             line, sign = self._line_between(selected["source_bus"], selected["target_bus"]) or (-1, 1.0)
             return ConstraintTerm(0.0, variable.name, line, variable.block_id), sign
-        return ConstraintTerm(0.0, variable.name, variable.entity_id or 0, variable.block_id), 1.0
+        bus = selected.get("bus")
+        return ConstraintTerm(0.0, variable.name, variable.entity_id or 0, variable.block_id, bus), 1.0

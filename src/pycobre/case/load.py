@@ -33,6 +33,7 @@ from pycobre.case.findings import Findings
 from pycobre.case.format import FORMAT_VERSION, version_of
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.geometry import read_geometry, resolve_evaporation
+from pycobre.case.groups import resolve_groups
 from pycobre.case.inflow import check_residuals, stage_inflow
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
@@ -55,7 +56,6 @@ from pycobre.case.sources import check_sources
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
 from pycobre.case.travel import check_travel
-from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
 from pycobre.errors import CaseError, Problem
 from pycobre.stochastic import inflow_recursion
 from pycobre.system import System
@@ -96,6 +96,7 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("source_stats", files.SOURCE_STATS, tables.SOURCE_STATS),
     ("tailraces", files.TAILRACES, tables.TAILRACES),
     ("geometry", files.GEOMETRY, tables.GEOMETRY),
+    ("group_bounds", files.GROUP_BOUNDS, tables.GROUP_BOUNDS),
     ("constraint_bounds", files.CONSTRAINT_BOUNDS, tables.CONSTRAINT_BOUNDS),
     *((table.name, table.file, table.spec) for table in CHANGE_TABLES),
 )
@@ -184,7 +185,8 @@ def check_case(
     check_filling(files_read, findings)
     check_sources(files_read, findings)
     check_travel(files_read, findings)
-    changes = resolve_changes(files_read, findings)
+    groups = resolve_groups(files_read, findings)
+    changes = resolve_changes(files_read, groups, findings)
     check_ahead(files_read, changes, findings)
     production = resolve_production(files_read, findings)
     evaporation = resolve_evaporation(files_read, read_geometry(files_read.geometry), findings)
@@ -211,6 +213,7 @@ def check_case(
             changes=changes,
             constraints=constraints,
             evaporation=evaporation,
+            groups=groups,
         ),
     )
     try:
@@ -272,7 +275,7 @@ def _check_version(file: str, uri: str | None, findings: Findings) -> None:
 
 def _note_strangers(root: Path, findings: Findings) -> None:
     """Note files that nothing reads: a misspelt name would otherwise go unnoticed."""
-    known = {file for _, file, _, _ in DOCUMENTS} | {file for _, file, _ in TABLES} | set(UNSUPPORTED_FILES)
+    known = {file for _, file, _, _ in DOCUMENTS} | {file for _, file, _ in TABLES}
     found = [path for path in sorted(root.iterdir()) if path.suffix in (".json", ".parquet")]
     for folder in files.FOLDERS:
         if (root / folder).is_dir():

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-
-import pyarrow as pa
 
 from pycobre.case import files
-from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.inflow import StageInflow
@@ -19,33 +14,16 @@ from pycobre.case.record import Record
 from pycobre.case.service import entities_of
 from pycobre.case.stages import StageRecord, StateVariables
 from pycobre.case.statistics import read_coefficients
-from pycobre.case.tables import count_rows
-from pycobre.case.unsupported import FIELDS, FILES, SETTINGS, UNSUPPORTED, find_refusal
+from pycobre.case.unsupported import FIELDS, SETTINGS, UNSUPPORTED, find_refusal
 from pycobre.system import season_occurrences
 
 
 def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
     """Note everything in *case* that is well written and can't be honoured."""
-    for file, refusal in FILES.items():
-        if (case.root / file).is_file() and _holds_something(case.root, file, findings):
-            findings.add(UNSUPPORTED, file, refusal.reason, hint=refusal.hint)
     _refuse_settings(case, findings)
     _refuse_entities(case, findings)
     _refuse_stages(case, findings)
     _refuse_production(case, findings)
-
-
-def _holds_something(root: Path, file: str, findings: Findings) -> bool:
-    path = root / file
-    try:
-        if file.endswith(".parquet"):
-            return count_rows(path) > 0
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, pa.ArrowException):
-        return True  # whatever it holds, it is no empty file
-    if not isinstance(content, dict):
-        return bool(content)
-    return any(value for key, value in content.items() if key != "$schema")
 
 
 def flatten(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
@@ -126,15 +104,6 @@ def _refuse_entities(case: CaseFiles, findings: Findings) -> None:
             entity = name_entity(kind, record.id, record.name)
             if type(record) in FIELDS:
                 _refuse_fields(record, type(record), file, entity, findings)
-            if isinstance(record, HydroRecord) and len(record.unit_groups) > 1:
-                findings.add(
-                    UNSUPPORTED,
-                    file,
-                    f"has {len(record.unit_groups)} unit groups; only one is modelled for now",
-                    entity=entity,
-                    field="unit_groups",
-                    hint="merge them into one, or split the plant",
-                )
 
 
 def _refuse_stages(case: CaseFiles, findings: Findings) -> None:

@@ -120,15 +120,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
     },
 }
 
-# By file; a file that is there but empty is fine.
-FILES: Mapping[str, Refusal] = {
-    file: Refusal(reason, "remove the file, or take out what it lists")
-    for file, reason in {
-        "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"
-        " for now",
-    }.items()
-}
-
 
 def find_refusal(key: str) -> Refusal | None:
     """Refusal that a dotted key of the configuration falls under."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from pycobre.case import files
 from pycobre.case.findings import Findings, name_entity
+from pycobre.case.groups import COLUMNS
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json
 from pycobre.system import Bus, ConstantProductivity, Hydro, HydroPenalties, Service, System
@@ -209,6 +210,15 @@ def _hydro(hydro: Hydro, sides: dict[str, tuple[float, float]], findings: Findin
         "min_generation_mw": hydro.generation_min_mw,
         "max_generation_mw": hydro.generation_max_mw,
     }
+    groups = [
+        {
+            "id": group.id,
+            "name": group.name,
+            "bus_id": group.bus_id,
+            **{column: getattr(group, attribute) for column, attribute in COLUMNS.items()},
+        }
+        for group in hydro.unit_groups
+    ]
     constant = all(isinstance(model, ConstantProductivity) for model in hydro.production)
     most = hydro.outflow_max_m3s
     result: Json = {
@@ -221,7 +231,7 @@ def _hydro(hydro: Hydro, sides: dict[str, tuple[float, float]], findings: Findin
             "max_outflow_m3s": None if math.isinf(most) else most,
         },
         "generation": {"model": "constant_productivity" if constant else "fpha", **limits},
-        "unit_groups": [{"id": 0, "name": hydro.name, "bus_id": hydro.bus_id, **limits}],
+        "unit_groups": groups or [{"id": 0, "name": hydro.name, "bus_id": hydro.bus_id, **limits}],
         "penalties": _own_prices(hydro, sides, findings),
     }
     if hydro.diversion_to_id is not None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from pycobre.case import files
 from pycobre.case.findings import Findings, name_entity
+from pycobre.case.groups import COLUMNS
 from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json
@@ -81,6 +82,22 @@ def plant_tables(system: System) -> dict[str, Rows]:
         if isinstance(hydro.evaporation, SurfaceEvaporation):
             surfaces += [{"hydro_id": hydro.id, **vars(point)} for point in hydro.evaporation.surface]
     return {files.PLANES: planes, files.ENERGY: energy, files.GEOMETRY: surfaces}
+
+
+def group_rows(system: System) -> Rows:
+    """Limits of unit groups in single stages and blocks."""
+    return [
+        {
+            "hydro_id": hydro.id,
+            "hydro_unit_group_id": group.id,
+            "stage_id": stage,
+            "block_id": block,
+            **{column: values.get(attribute) for column, attribute in COLUMNS.items()},
+        }
+        for hydro in system.hydros
+        for group in hydro.unit_groups
+        for (stage, block), values in group.changes.items()
+    ]
 
 
 def statistics_tables(system: System) -> dict[str, Rows]:
@@ -216,4 +233,5 @@ def _terms(terms: Sequence[Any]) -> Iterator[str]:
     for number, term in enumerate(terms):
         sign = "-" if math.copysign(1.0, term.factor) < 0 else "+" if number else ""
         block = "" if term.block_id is None else f", {term.block_id}"
-        yield f"{sign} {abs(term.factor)!r}*{term.variable}({term.entity_id}{block})".strip()
+        bus = "" if term.bus_id is None else f", bus={term.bus_id}"
+        yield f"{sign} {abs(term.factor)!r}*{term.variable}({term.entity_id}{block}{bus})".strip()

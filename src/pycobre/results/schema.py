@@ -126,7 +126,10 @@ SYSTEM: dict[str, pa.Schema] = dict(
             ],
             [
                 _NAME,
-                _column("bus_id", pa.int32(), "1", "Bus of a plant; source of a line.", nullable=True),
+                _column(
+                    "bus_id", pa.int32(), "1", "Bus of a plant, unless it feeds several; source of a line.",
+                    nullable=True,
+                ),
                 _column("target_bus_id", pa.int32(), "1", "Target of a line.", nullable=True),
                 _column("upstream_id", pa.int32(), "1", "Hydro plant that is pumped from.", nullable=True),
                 _column("diversion_id", pa.int32(), "1", "Hydro plant that is diverted to.", nullable=True),
@@ -231,8 +234,18 @@ SIMULATION: dict[str, pa.Schema] = dict(
                 _number("generation_mw", "MW", "Generation."),
                 _number("outflow_below_m3s", "m³/s", "What the outflow lacks to its minimum."),
                 _number("outflow_above_m3s", "m³/s", "Outflow beyond its maximum."),
-                _number("turbined_below_m3s", "m³/s", "What the turbined flow lacks to its minimum."),
-                _number("generation_below_mw", "MW", "What the generation lacks to its minimum."),
+                _number("turbined_below_m3s", "m³/s", "What the turbined flow lacks to its minima."),
+                _number("generation_below_mw", "MW", "What the generation lacks to its minima."),
+            ],
+        ),
+        _table(
+            "hydro_buses",
+            [_SCENARIO, _STAGE, _BLOCK, _HYDRO, _BUS],
+            [
+                _number("turbined_m3s", "m³/s", "Flow through the unit groups at the bus."),
+                _number("generation_mw", "MW", "What they give to the bus."),
+                _number("turbined_below_m3s", "m³/s", "What their flow lacks to its minimum."),
+                _number("generation_below_mw", "MW", "What their generation lacks to its minimum."),
             ],
         ),
         _table(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pycobre.system.ahead import Ahead
 from pycobre.system.changes import ALWAYS, Service
+from pycobre.system.groups import UnitGroup
 from pycobre.system.reservoirs import Evaporation, Filling, SurfaceEvaporation
 from pycobre.system.travel import PastFlow
 
@@ -191,7 +192,9 @@ class Hydro:
     the plant that a channel past the turbines leads to; what it carries is no outflow. A reservoir that is
     being filled (``filling``) has final storages to reach: missing them costs a price of its own, and the
     turbines don't turn in these stages. ``travel_hours`` is how long its outflow is under way to the plant
-    below, and ``past_outflow`` what it was before the study.
+    below, and ``past_outflow`` what it was before the study. ``unit_groups`` are its turbines where they feed
+    several buses, or have limits of their own that change by stage; without them all is given to ``bus_id``,
+    which is else the first group's.
 
     Where a plant is out of ``service`` its reservoir keeps what it holds, and water that comes to it, its
     own inflow too, flows on to the next plant below that is there.
@@ -220,4 +223,5 @@ class Hydro:
     filling: Filling | None = None
     travel_hours: float = 0.0
     past_outflow: tuple[PastFlow, ...] = ()
+    unit_groups: tuple[UnitGroup, ...] = ()
     service: Service = ALWAYS

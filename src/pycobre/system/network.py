@@ -17,6 +17,7 @@ from pycobre.system.checks import problems_of
 from pycobre.system.compare import NOUNS, differences
 from pycobre.system.constraints import GenericConstraint
 from pycobre.system.entities import Bus, Contract, Hydro, Line, PumpingStation, Source, Thermal
+from pycobre.system.groups import Feed, feeds_of
 from pycobre.system.reservoirs import Evaporation, SurfaceEvaporation
 from pycobre.system.travel import Transit
 from pycobre.system.uncertainty import (
@@ -191,6 +192,11 @@ class System:
         )
 
     @cached_property
+    def feeds(self) -> tuple[Feed, ...]:
+        """What hydro plants of several unit groups give to each of their buses, by plant, then bus."""
+        return tuple(feed for h, plant in enumerate(self.hydros) for feed in feeds_of(h, plant.unit_groups))
+
+    @cached_property
     def evaporation(self) -> tuple[tuple[Evaporation, ...], ...]:
         """Lines of each hydro's evaporation, one a stage; none where nothing evaporates."""
         return tuple(
@@ -284,11 +290,13 @@ class System:
 
     def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
         """Hydro plants with what holds in *stage*, or in a *block* of it, in service or not."""
+        plants = (
+            _with_groups(plant, stage, block) if plant.unit_groups else plant
+            for plant in self._in("hydros", self.hydros, stage, block)
+        )
         return tuple(
             _being_filled(plant, targets[stage.id]) if stage.id in targets else plant
-            for plant, targets in zip(
-                self._in("hydros", self.hydros, stage, block), self.filling_targets_hm3, strict=True
-            )
+            for plant, targets in zip(plants, self.filling_targets_hm3, strict=True)
         )
 
     def differs_by_block(self, kind: str, stage: Stage) -> bool:
@@ -297,8 +305,10 @@ class System:
 
     @cached_property
     def _changing_blocks(self) -> frozenset[tuple[str, int]]:
-        places = ((kind, place) for kind, changes in self.changes.items() for place in changes)
-        return frozenset((kind, stage) for kind, (_, stage, block) in places if block is not None)
+        places = [(kind, *place[1:]) for kind, changes in self.changes.items() for place in changes]
+        groups = [group for plant in self.hydros for group in plant.unit_groups]
+        places += [("hydros", *place) for group in groups for place in group.changes]
+        return frozenset((kind, stage) for kind, stage, block in places if block is not None)
 
     def receivers_in(self, stage: Stage) -> tuple[int | None, ...]:
         """Position of the hydro that each one's water flows on to in *stage*: the next that is there."""
@@ -326,6 +336,22 @@ class System:
         return tuple(changed(entity, changes, stage, block) for entity in entities)
 
 
+def _with_groups(plant: Hydro, stage: Stage, block: Block | None) -> Hydro:
+    """*plant* with the limits of its unit groups that hold; those of a single group are its own."""
+    groups = tuple(group.within(stage, block) for group in plant.unit_groups)
+    if len(groups) > 1:
+        return replace(plant, unit_groups=groups)
+    (group,) = groups
+    return replace(
+        plant,
+        unit_groups=(),
+        turbined_min_m3s=max(plant.turbined_min_m3s, group.turbined_min_m3s),
+        turbined_max_m3s=min(plant.turbined_max_m3s, group.turbined_max_m3s),
+        generation_min_mw=max(plant.generation_min_mw, group.generation_min_mw),
+        generation_max_mw=min(plant.generation_max_mw, group.generation_max_mw),
+    )
+
+
 def _being_filled(plant: Hydro, target_hm3: float) -> Hydro:
     """*plant* with its turbines still, and the target in place of its minimum storage."""
     price = plant.penalties.filling_below_cost_per_hm3
@@ -336,5 +362,6 @@ def _being_filled(plant: Hydro, target_hm3: float) -> Hydro:
         turbined_max_m3s=0.0,
         generation_min_mw=0.0,
         generation_max_mw=0.0,
+        unit_groups=(),
         penalties=replace(plant.penalties, storage_below_cost_per_hm3=price),
     )
