@@ -193,19 +193,16 @@ def production() -> Iterator[Row]:
     )
     yield refused(small, file, f"{first}.end_stage_id", 2, two)
     yield changes(small, file, f"{first}.productivity_mw_per_m3s", 0.8)
-    yield refused(
-        small,
-        file,
-        f"{first}.model",
-        "linearized_head",
-        (e.HYDROS, "hydros.0.generation.model", "linearized_head"),
-    )
+    yield changes(e.steep, file, f"{first}.model", "linearized_head", two)
     given = ("production_models.0", seasonal(3, productivity_mw_per_m3s=0.7))
     of_season = "production_models.0.seasons.1"
-    yield refused(small, file, "production_models.0.default_model", "linearized_head", given)
+    some = seasonal(3, productivity_mw_per_m3s=0.7)
+    some["seasons"] = some["seasons"][:2]
+    without = ("production_models.0", some)
+    yield changes(e.steep, file, "production_models.0.default_model", "linearized_head", without)
     yield key(small, file, f"{of_season}.season_id", 9, given)
     yield changes(small, file, f"{of_season}.productivity_mw_per_m3s", 0.6, given)
-    yield refused(small, file, f"{of_season}.model", "linearized_head", given)
+    yield changes(e.steep, file, f"{of_season}.model", "linearized_head", given)
     config = {"source": "computed", "fitting_window": {}}
     by_season = ("production_models.1", seasonal(5, "fpha", fpha_config=config))
     for base, place, also in (

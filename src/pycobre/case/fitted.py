@@ -11,13 +11,13 @@ from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
-from pycobre.case.fitting import Fit, Head, fit, window_of
+from pycobre.case.fitting import Fit, Head, fit, line_of_head, window_of
 from pycobre.case.geometry import read_geometry
 from pycobre.case.production import Choice, FphaConfig, ReferenceVolume
 from pycobre.case.stages import StageRecord
 from pycobre.case.tables import NULL_ID, Table
 from pycobre.case.tailrace import read_tailraces
-from pycobre.system import ProductionPlanes
+from pycobre.system import LinearizedHead, ProductionPlanes
 
 REFERENCE_SHARE = 0.65
 """Share of the storage limits that a reservoir's level is taken at where the case says nothing."""
@@ -50,6 +50,7 @@ class Fitting:
         self.specific = _read_specific(case.energy)
         self.fits: dict[tuple[int, str, float | None, float | None], Fit | None] = {}
         self.users: set[int] = set()
+        self.heads: set[int] = set()
         self.seen_from_above: set[int] = set()
 
     def planes(
@@ -67,17 +68,51 @@ class Fitting:
         found = self.fits[key]
         return None if found is None else found.planes
 
+    def line(
+        self, hydro: HydroRecord, stage: StageRecord, where: str, mw_per_m3s: float
+    ) -> LinearizedHead | None:
+        """Productivity of a plant by its storage in a stage, or ``None`` after noting what is missing."""
+        self.heads.add(hydro.id)
+        points, entity = self.geometry.get(hydro.id), name_entity("hydro", hydro.id, hydro.name)
+        if points is None or len(points.volume_hm3) < 2:
+            if files.GEOMETRY not in self.case.broken:
+                self.findings.add(
+                    "dimension",
+                    files.GEOMETRY,
+                    "needs two points at least: its head is a line in the volume",
+                    entity=entity,
+                    field="hydro_id",
+                    hint="give its heights by volume, or use constant_productivity",
+                )
+            return None
+        families, below = self.tailraces.get(hydro.id, ()), self._level_below(hydro, stage)
+        reference = self.reference_hm3(hydro, stage)
+        found = line_of_head(Head(hydro, points, None, families, below), mw_per_m3s, reference)
+        if found is None:
+            self.findings.add(
+                "physics",
+                files.GEOMETRY,
+                f"has no head at its reference volume of {reference:g} hm³",
+                entity=entity,
+                field="height_m",
+                hint=f"look at its heights, its tailrace and its losses, or at {where}.reference_volume",
+            )
+        return found
+
+    def reference_hm3(self, hydro: HydroRecord, stage: StageRecord) -> float:
+        """Volume that a plant's head is taken at."""
+        store, reference = hydro.reservoir, self.references.get((hydro.id, stage.id))
+        if reference is not None and reference.volume_hm3 is not None:
+            return reference.volume_hm3
+        share = REFERENCE_SHARE if reference is None else reference.percentile or 0.0
+        return store.min_storage_hm3 + share * (store.max_storage_hm3 - store.min_storage_hm3)
+
     def _level_below(self, hydro: HydroRecord, stage: StageRecord) -> float | None:
         """Level of the reservoir below at its reference volume, if that matters to the plant."""
         below = self.hydros.get(-1 if hydro.downstream_id is None else hydro.downstream_id)
         if below is None or below.id not in self.geometry or len(self.tailraces.get(hydro.id, ())) < 2:
             return None
-        store, reference = below.reservoir, self.references.get((below.id, stage.id))
-        share = REFERENCE_SHARE if reference is None else reference.percentile
-        volume = None if reference is None else reference.volume_hm3
-        if volume is None:
-            volume = store.min_storage_hm3 + (share or 0.0) * (store.max_storage_hm3 - store.min_storage_hm3)
-        points = self.geometry[below.id]
+        points, volume = self.geometry[below.id], self.reference_hm3(below, stage)
         self.seen_from_above.add(below.id)
         return float(np.interp(volume, points.volume_hm3, points.height_m))
 
@@ -145,7 +180,7 @@ class Fitting:
         hydros = self.case.hydros.hydros if self.case.hydros else []
         evaporating = {hydro.id for hydro in hydros if hydro.evaporation is not None}
         idle = (set(self.geometry) & {hydro.id for hydro in hydros}) - evaporating - self.users
-        idle -= self.seen_from_above
+        idle -= self.seen_from_above | self.heads
         if idle:
             self.findings.warn(
                 files.GEOMETRY,
@@ -153,7 +188,7 @@ class Fitting:
                 " production function is computed",
                 field="hydro_id",
             )
-        idle = (set(self.tailraces) & set(self.hydros)) - self.users
+        idle = (set(self.tailraces) & set(self.hydros)) - self.users - self.heads
         if idle:
             self.findings.warn(
                 files.TAILRACES,
@@ -165,7 +200,9 @@ class Fitting:
             idle = {
                 hydro.id
                 for hydro in hydros
-                if getattr(hydro, field) is not None and hydro.id not in self.users
+                if getattr(hydro, field) is not None
+                and hydro.id not in self.users
+                and (hydro.id not in self.heads or _cancels(hydro, field))
             }
             if idle:
                 self.findings.warn(
@@ -174,6 +211,14 @@ class Fitting:
                     field=field,
                     hint="leave it out",
                 )
+
+
+def _cancels(hydro: HydroRecord, field: str) -> bool:
+    """Whether a field is a factor of the head or the power, which a line through a reference is free of."""
+    losses = hydro.hydraulic_losses
+    return field != "tailrace" and not (
+        field == "hydraulic_losses" and losses is not None and losses.type == "constant"
+    )
 
 
 def _read_specific(table: Table | None) -> dict[tuple[int, int], float]:

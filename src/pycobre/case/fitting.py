@@ -20,7 +20,7 @@ from pycobre.case.geometry import Geometry
 from pycobre.case.production import FphaConfig
 from pycobre.case.tables import FloatArray
 from pycobre.case.tailrace import Family, tailrace_height
-from pycobre.system import ProductionPlane, ProductionPlanes
+from pycobre.system import LinearizedHead, ProductionPlane, ProductionPlanes
 
 GRAVITY_MW = 9.81e-3
 """MW that 1 m³/s makes in falling 1 m without loss."""
@@ -72,14 +72,36 @@ class Head:
         efficiency = 1.0 if hydro.efficiency is None else hydro.efficiency.value
         self.mw_per_m3s_m = GRAVITY_MW * efficiency if own is None else own
 
-    def generation_mw(self, volume_hm3: FloatArray, turbined: FloatArray, spilled: FloatArray) -> FloatArray:
-        """φ at arrays of the same shape."""
+    def net_m(self, volume_hm3: FloatArray, outflow: FloatArray) -> FloatArray:
+        """Height that drives the turbines, at arrays of the same shape; below zero where there is none."""
         level = np.interp(volume_hm3, self.geometry.volume_hm3, self.geometry.height_m)
-        head = level - tailrace_height(self.hydro, self.families, self.level_below_m, turbined + spilled)
+        head = level - tailrace_height(self.hydro, self.families, self.level_below_m, outflow)
         losses = self.hydro.hydraulic_losses
         if losses is not None:
             head = head * (1.0 - losses.value) if losses.type == "factor" else head - losses.value_m
+        return np.asarray(head)
+
+    def generation_mw(self, volume_hm3: FloatArray, turbined: FloatArray, spilled: FloatArray) -> FloatArray:
+        """φ at arrays of the same shape."""
+        head = self.net_m(volume_hm3, turbined + spilled)
         return np.asarray(self.mw_per_m3s_m * turbined * np.maximum(head, 0.0))
+
+
+def line_of_head(head: Head, mw_per_m3s: float, reference_hm3: float) -> LinearizedHead | None:
+    """Productivity as a line in the storage, ``None`` where there is no head at the reference volume.
+
+    Productivity is *mw_per_m3s* at the reference, and goes with the net head at the plant's largest flow. The
+    line is that of the level there; a corner takes the upper one.
+    """
+    flow = np.array([head.hydro.generation.max_turbined_m3s])
+    (net,) = head.net_m(np.array([reference_hm3]), flow)
+    if net <= 0.0:
+        return None
+    volume, points = head.geometry.volume_hm3, len(head.geometry.volume_hm3)
+    left = min(max(int(np.searchsorted(volume, reference_hm3, side="right")) - 1, 0), points - 2)
+    low, high = head.net_m(volume[left : left + 2], np.repeat(flow, 2))
+    rise = float((high - low) / (volume[left + 1] - volume[left]))
+    return LinearizedHead(mw_per_m3s, mw_per_m3s * rise / float(net), reference_hm3)
 
 
 def window_of(hydro: HydroRecord, config: FphaConfig) -> tuple[float, float]:

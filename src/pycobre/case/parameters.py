@@ -11,7 +11,7 @@ from pycobre.case.generic import Computed, ParameterRecord
 from pycobre.case.plants import read_energy
 from pycobre.case.statistics import study_stages
 from pycobre.case.tables import NULL_ID
-from pycobre.system import ConstantProductivity, ProductionModel
+from pycobre.system import ProductionModel, ProductionPlanes
 
 Parameter = Callable[[int, int], float]
 """Value by stage id and block id."""
@@ -127,7 +127,7 @@ def _computed(
         values = []
         for plant in plants:
             model = production[plant][t]
-            if isinstance(model, ConstantProductivity):
+            if not isinstance(model, ProductionPlanes):
                 values.append(model.mw_per_m3s)
             else:
                 values.append(energy.get((plant, stage.id), energy.get((plant, NULL_ID), float("nan"))))

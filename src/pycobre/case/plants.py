@@ -68,9 +68,14 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
             else _resolve(hydro.id, stage, choice, planes, energy, users)
             for stage, where, choice in chosen
         ]
-        _note_gaps(
-            chosen, resolved, (planes, energy), hydro.generation.max_turbined_m3s > 0.0, entity, findings
-        )
+        turbines = hydro.generation.max_turbined_m3s > 0.0
+        _note_gaps(chosen, resolved, (planes, energy), turbines, entity, findings)
+        resolved = [
+            fitting.line(hydro, stage, where, model.mw_per_m3s)
+            if choice.model == "linearized_head" and isinstance(model, ConstantProductivity) and turbines
+            else model
+            for model, (stage, where, choice) in zip(resolved, chosen, strict=True)
+        ]
         if any(is_computed(choice) for _, _, choice in chosen):
             users["fpha"].add(hydro.id)
         result[hydro.id] = tuple(model for model in resolved if model is not None)
@@ -245,7 +250,7 @@ def _note_gaps(
         if model is None and not is_computed(choice)
     ]
     no_planes = [id for id, choice in bare if choice.model == "fpha"]
-    no_productivity = [id for id, choice in bare if choice.model == "constant_productivity"]
+    no_productivity = [id for id, choice in bare if choice.model != "fpha"]
     if no_planes and planes is not None:
         findings.add(
             DIMENSION,

@@ -156,27 +156,15 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
         choices: list[tuple[str, Choice]]
         if model.selection_mode == "seasonal":
             choices = [(f"seasons[{i}].", choice) for i, choice in enumerate(model.seasons)]
-            names = [("default_model", model.default_model)]
         else:
             choices = [(f"stage_ranges[{i}].", choice) for i, choice in enumerate(model.stage_ranges)]
-            names = []
-        names += [(f"{prefix}model", choice.model) for prefix, choice in choices]
-        for field, name in names:
-            if name == "linearized_head":
-                findings.add(
-                    UNSUPPORTED,
-                    files.PRODUCTION,
-                    "the linearized_head model is not modelled for now",
-                    entity=entity,
-                    field=field,
-                    hint='use "constant_productivity", or "fpha" with precomputed planes',
-                )
         for prefix, choice in choices:
             _refuse_choice(case, choice, entity, prefix, findings)
 
 
 def _refuse_choice(case: CaseFiles, choice: Choice, entity: str, prefix: str, findings: Findings) -> None:
-    if choice.reference_volume is not None and case.tailraces is None:
+    unused = case.tailraces is None and choice.model != "linearized_head"
+    if choice.reference_volume is not None and unused:
         findings.warn(
             files.PRODUCTION,
             "has no effect: there are no tailrace curves that depend on the level below",

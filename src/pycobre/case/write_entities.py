@@ -11,7 +11,7 @@ from pycobre.case.findings import Findings, name_entity
 from pycobre.case.groups import COLUMNS
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json
-from pycobre.system import Bus, ConstantProductivity, Hydro, HydroPenalties, Service, System
+from pycobre.system import Bus, Hydro, HydroPenalties, LinearizedHead, ProductionPlanes, Service, System
 
 # Of the format's penalties, those that a plant may have of its own, and the names here.
 PRICES = {
@@ -219,7 +219,7 @@ def _hydro(hydro: Hydro, sides: dict[str, tuple[float, float]], findings: Findin
         }
         for group in hydro.unit_groups
     ]
-    constant = all(isinstance(model, ConstantProductivity) for model in hydro.production)
+    constant = not any(isinstance(model, ProductionPlanes) for model in hydro.production)
     most = hydro.outflow_max_m3s
     result: Json = {
         "entry_stage_id": hydro.service.entry_stage_id,
@@ -243,6 +243,15 @@ def _hydro(hydro: Hydro, sides: dict[str, tuple[float, float]], findings: Findin
         start, rate = hydro.filling.start_stage_id, hydro.filling.rate_min_m3s
         result["entry_stage_id"] = hydro.filling.entry_stage_id
         result["filling"] = {"start_stage_id": start, "filling_min_rate_m3s": rate}
+    if any(isinstance(model, LinearizedHead) for model in hydro.production):
+        findings.add(
+            UNSUPPORTED,
+            files.HYDROS,
+            "follows a line in the storage, and the format has heights",
+            entity=name_entity("hydro", hydro.id, hydro.name),
+            field="production",
+            hint="give a ConstantProductivity, or planes",
+        )
     if isinstance(hydro.evaporation, tuple):
         if hydro.evaporation:
             findings.add(

@@ -19,6 +19,7 @@ from pycobre.case.write_config import Json
 from pycobre.system import (
     ConstantProductivity,
     GenericConstraint,
+    ProductionModel,
     ProductionPlanes,
     SurfaceEvaporation,
     System,
@@ -43,9 +44,9 @@ def production_json(system: System) -> Json:
     return {"production_models": models}
 
 
-def _model(model: object) -> tuple[tuple[str, object], ...]:
+def _model(model: ProductionModel) -> tuple[tuple[str, object], ...]:
     """What a range of stages says of a model; productivities of zero are in a table."""
-    if not isinstance(model, ConstantProductivity):
+    if isinstance(model, ProductionPlanes):
         return (("model", "fpha"),)
     own = (("productivity_mw_per_m3s", model.mw_per_m3s),) if model.mw_per_m3s > 0.0 else ()
     return (("model", "constant_productivity"), *own)
@@ -77,7 +78,7 @@ def plant_tables(system: System) -> dict[str, Rows]:
                     }
                     for number, plane in enumerate(model.planes)
                 ]
-            elif model.mw_per_m3s == 0.0:
+            elif isinstance(model, ConstantProductivity) and model.mw_per_m3s == 0.0:
                 energy.append({**where, "equivalent_productivity_mw_per_m3s": 0.0})
         if isinstance(hydro.evaporation, SurfaceEvaporation):
             surfaces += [{"hydro_id": hydro.id, **vars(point)} for point in hydro.evaporation.surface]

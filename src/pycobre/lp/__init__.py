@@ -2,6 +2,7 @@
 
 from pycobre.lp.assembly import ABSENT as ABSENT
 from pycobre.lp.assembly import Assembly as Assembly
+from pycobre.lp.heads import HeadSolver as HeadSolver
 from pycobre.lp.hydrothermal import StageModel as StageModel
 from pycobre.lp.hydrothermal import build_stages as build_stages
 from pycobre.lp.ladder import LADDER as LADDER

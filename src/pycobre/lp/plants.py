@@ -15,7 +15,15 @@ import math
 
 from pycobre.lp.assembly import ABSENT
 from pycobre.lp.draft import Draft, Term
-from pycobre.system import ConstantProductivity, Feed, Hydro, ProductionModel, ProductionPlanes, UnitGroup
+from pycobre.system import (
+    ConstantProductivity,
+    Feed,
+    Hydro,
+    LinearizedHead,
+    ProductionModel,
+    ProductionPlanes,
+    UnitGroup,
+)
 
 
 def add_plants(draft: Draft) -> None:
@@ -98,8 +106,20 @@ def _add_production(draft: Draft, h: int, k: int, label: str) -> list[Term]:
     if g == ABSENT:
         return []
     if not hydro.unit_groups:
-        _add_planes(draft, h, k, production, g, q, 1.0)
+        _limit(draft, h, k, g, q, label)
     return [(g, 1.0)]
+
+
+def _limit(draft: Draft, h: int, k: int, g: int, q: int, label: str, share: float = 1.0) -> None:
+    """Let generation *g* follow from flow *q* by what hydro *h* makes of it, or a *share* of its planes."""
+    production = draft.hydros[h].production[draft.t]
+    if isinstance(production, LinearizedHead):
+        row, slope = draft.lp.row(f"head_mw{label}", 0.0, 0.0), production.mw_per_m3s_per_hm3
+        draft.lp.add(row, g, 1.0)
+        draft.lp.add(row, q, -production.mw_per_m3s)
+        draft.lp.head(row, q, h, production.mw_per_m3s - slope * production.reference_hm3, slope)
+    elif isinstance(production, ProductionPlanes):
+        _add_planes(draft, h, k, production, g, q, share)
 
 
 def _add_planes(
@@ -143,11 +163,11 @@ def _add_feed(draft: Draft, f: int, feed: Feed, k: int) -> None:
     q = lp.column(f"turbined_m3s{label}", upper=capacity)
     at["fed_turbined"][f, k] = q
     made = [(q, production.mw_per_m3s)] if isinstance(production, ConstantProductivity) else []
-    if isinstance(production, ProductionPlanes):
+    if not isinstance(production, ConstantProductivity):
         g = lp.column(f"generation_mw{label}", upper=sum(group.generation_max_mw for group in groups))
         at["fed_generation"][f, k] = g
         if g != ABSENT:
-            _add_planes(draft, feed.hydro, k, production, g, q, feed.share)
+            _limit(draft, feed.hydro, k, g, q, label, feed.share)
             made = [(g, 1.0)]
     for column, factor in made:
         lp.add(draft.balance(feed.bus_id, k), column, factor)

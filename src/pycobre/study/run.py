@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.case import Case, Schemes, StudyOptions
 from pycobre.comm import Backend, ranks_here, usable_cpus
-from pycobre.lp import HighsSolver, StageModel, StateLayout, build_stages, cost_scale_of
+from pycobre.lp import (
+    HeadSolver,
+    HighsSolver,
+    StageModel,
+    StageSolver,
+    StateLayout,
+    build_stages,
+    cost_scale_of,
+)
 from pycobre.results import ResultsWriter
 from pycobre.sddp import (
     BoundStalling,
@@ -62,6 +71,8 @@ class Run:
         # Cuts are no bounds where a truncated inflow depends on the state.
         self._bends = self.system.inflow.truncated and bool((recursion.lag != 0.0).any())
         self.models: tuple[StageModel, ...] = build_stages(self.system, self.recursion)
+        # Nor where a simulation takes the head of the storage at hand, and the training that of a reference.
+        self._bends |= any(len(model.template.heads) for model in self.models)
         self.policy: Policy | None = None
         # Beside the output, which is replaced as a whole; any rank may have to write there.
         self.dump_directory = str(settings.output.with_name(settings.output.name + ".dump"))
@@ -182,20 +193,20 @@ class Run:
         self.comm.broadcast(factors.reshape(-1), 0)
         return forward_noise(self.case, self.given_recursion, schemes, tuple(factors))
 
-    def _solvers(self, graph: PolicyGraph, threads: int) -> list[HighsSolver]:
-        scale = self.options.cost_scale_factor or cost_scale_of([model.template for model in self.models])
+    def _solvers(self, graph: PolicyGraph, threads: int) -> list[StageSolver]:
+        scale = self._cost_scale()
         return [
             HighsSolver(node.template, future_lower=lower, cost_scale=scale, threads=threads)
             for node, lower in zip(graph.nodes, graph.future_cost_lower(), strict=True)
         ]
 
     def _simulate(
-        self, policy: Policy, solvers: list[HighsSolver], costs: list[float]
+        self, policy: Policy, solvers: list[StageSolver], costs: list[float]
     ) -> Iterator[SimulationProgress]:
         total = self.options.simulation_scenarios
         for part in simulate(
             policy,
-            solvers,
+            self._at_heads(policy, solvers),
             total,
             self.options.simulation_seed,
             self.comm,
@@ -207,6 +218,23 @@ class Run:
             costs.extend(float(cost) for cost in part.cost)
             summary = SimulationSummary.of(np.array(costs))
             yield SimulationProgress(self.comm.rank, len(costs), total, summary.mean, summary.ci95)
+
+    def _at_heads(self, policy: Policy, solvers: list[StageSolver]) -> list[StageSolver]:
+        """Solvers for a simulation: those of stages with heads take each scenario's own."""
+        result = list(solvers)
+        for n, (node, lower) in enumerate(
+            zip(policy.graph.nodes, policy.graph.future_cost_lower(), strict=True)
+        ):
+            if len(node.template.heads):
+                cuts = policy.pool.of(n)
+                filled = np.flatnonzero(cuts.filled > 0.0)
+                make = partial(HighsSolver, future_lower=lower, cost_scale=self._cost_scale())
+                given = cuts.intercept[filled], cuts.slope[filled]
+                result[n] = HeadSolver(solvers[n], make, given)
+        return result
+
+    def _cost_scale(self) -> float:
+        return self.options.cost_scale_factor or cost_scale_of([model.template for model in self.models])
 
     def _interrupted(self) -> bool:
         """Whether any rank was asked to stop: the same answer on all."""

@@ -24,6 +24,7 @@ from pycobre.system.entities import DeficitSegment as DeficitSegment
 from pycobre.system.entities import Hydro as Hydro
 from pycobre.system.entities import HydroPenalties as HydroPenalties
 from pycobre.system.entities import Line as Line
+from pycobre.system.entities import LinearizedHead as LinearizedHead
 from pycobre.system.entities import ProductionModel as ProductionModel
 from pycobre.system.entities import ProductionPlane as ProductionPlane
 from pycobre.system.entities import ProductionPlanes as ProductionPlanes

@@ -12,7 +12,7 @@ import numpy as np
 from pycobre.system.calendar import Stage
 from pycobre.system.changes import EntityT
 from pycobre.system.compare import NOUNS
-from pycobre.system.entities import Hydro
+from pycobre.system.entities import Hydro, LinearizedHead
 
 if TYPE_CHECKING:
     from pycobre.system.network import System
@@ -89,6 +89,9 @@ def _of_entities(system: System) -> Iterator[str]:
         name, lines = _name("hydro", hydro), hydro.evaporation
         if len(hydro.production) != count:
             yield f"{name}, production: needs a model for each of {count} stages, got {len(hydro.production)}"
+        for position, model in enumerate(hydro.production):
+            if isinstance(model, LinearizedHead) and not model.mw_per_m3s > 0.0:
+                yield f"{name}, production[{position}], mw_per_m3s: must be above 0, got {model.mw_per_m3s:g}"
         if isinstance(lines, tuple) and lines and len(lines) != count:
             yield f"{name}, evaporation: needs a line for each of {count} stages, got {len(lines)}"
         yield from _of_groups(hydro, name, known, blocks)

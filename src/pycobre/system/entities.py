@@ -153,7 +153,20 @@ class ProductionPlanes:
     planes: tuple[ProductionPlane, ...]
 
 
-ProductionModel = ConstantProductivity | ProductionPlanes
+@dataclass(frozen=True)
+class LinearizedHead:
+    """Generation proportional to turbined flow and to the head, which is a line in the storage.
+
+    A simulation takes mw_per_m3s + mw_per_m3s_per_hm3 · (storage - reference_hm3), nothing below zero, at the
+    storage that a stage begins with. A training, whose cuts need one problem a stage, takes ``mw_per_m3s``.
+    """
+
+    mw_per_m3s: float
+    mw_per_m3s_per_hm3: float
+    reference_hm3: float
+
+
+ProductionModel = ConstantProductivity | LinearizedHead | ProductionPlanes
 
 
 @dataclass(frozen=True)
