@@ -161,11 +161,23 @@ def seasonal(hydro_id: int, model: str = "constant_productivity", **choice: Any)
 
 def production() -> Iterator[Row]:
     small, file = e.small, e.PRODUCTION
-    for name, value in (("tolerance_deg", 3.0), ("tolerance_pct", 3.0), ("n_samples", 3)):
-        reduction = {"method": "angle", name: value}
-        yield refused(e.planes, file, "fpha_plane_reduction", reduction, leaf=f"fpha_plane_reduction.{name}")
-    yield refused(
-        e.planes, file, "fpha_plane_reduction", {"method": "angle"}, leaf="fpha_plane_reduction.method"
+    by_distance = {"method": "distance", "tolerance_pct": 0.05, "n_samples": 9}
+    given = ("fpha_plane_reduction", by_distance)
+    yield changes(
+        e.planes,
+        file,
+        "fpha_plane_reduction.tolerance_deg",
+        4.0,
+        ("fpha_plane_reduction", {"method": "angle", "tolerance_deg": 0.0}),
+    )
+    yield changes(e.planes, file, "fpha_plane_reduction.tolerance_pct", 1.0, given)
+    yield changes(e.planes, file, "fpha_plane_reduction.n_samples", 1, given)
+    yield changes(
+        e.planes,
+        file,
+        "fpha_plane_reduction",
+        {"method": "angle", "tolerance_deg": 4.0},
+        leaf="fpha_plane_reduction.method",
     )
     yield key(small, file, "production_models.0.hydro_id", 9)
     yield changes(
@@ -220,7 +232,7 @@ def production() -> Iterator[Row]:
             ("volume_max_percentile", 0.7),
         ):
             yield changes(base, file, f"{place}.fitting_window.{name}", value, *also)
-        yield refused(base, file, f"{place}.max_planes_per_hydro", 4, *also)
+        yield changes(base, file, f"{place}.max_planes_per_hydro", 2, *also)
         yield key(base, file, f"{place}.source", "precomputed", *also)
         yield changes(base, file, f"{place}.turbine_discretization_points", 3, *also)
         yield changes(base, file, f"{place}.volume_discretization_points", 3, *also)

@@ -157,7 +157,8 @@ class Fitting:
         if hydro.generation.max_turbined_m3s <= 0.0:
             return Fit(ProductionPlanes(()), 0.0, 0.0, 0.0, 0.0)
         families = self.tailraces.get(hydro.id, ())
-        found = fit(Head(hydro, points, specific, families, level_below_m), config)
+        reduction = self.case.production.fpha_plane_reduction if self.case.production else None
+        found = fit(Head(hydro, points, specific, families, level_below_m), config, reduction)
         if found.most_mw <= 0.0:
             hint = "look at its heights, its tailrace and its losses"
             note(
@@ -171,13 +172,20 @@ class Fitting:
                 f" (at {found.at_hm3:.4g} hm³ and {found.at_m3s:.4g} m³/s)",
                 entity=entity,
                 field=f"{where}.fpha_config",
-                hint="a narrower fitting window fits better",
+                hint="a narrower fitting window fits better, and so do more planes",
             )
         return found
 
     def check_leftovers(self) -> None:
         """Note what only a computed function would use, and geometries that nothing uses."""
         hydros = self.case.hydros.hydros if self.case.hydros else []
+        if self.case.production and self.case.production.fpha_plane_reduction and not self.users:
+            self.findings.warn(
+                files.PRODUCTION,
+                "has no effect: no planes are computed, and given ones are taken as they are",
+                field="fpha_plane_reduction",
+                hint="leave it out",
+            )
         evaporating = {hydro.id for hydro in hydros if hydro.evaporation is not None}
         idle = (set(self.geometry) & {hydro.id for hydro in hydros}) - evaporating - self.users
         idle -= self.seen_from_above | self.heads

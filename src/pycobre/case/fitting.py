@@ -17,9 +17,10 @@ import numpy as np
 
 from pycobre.case.entities import HydroRecord
 from pycobre.case.geometry import Geometry
-from pycobre.case.production import FphaConfig
+from pycobre.case.production import AngleReduction, DistanceReduction, FphaConfig
 from pycobre.case.tables import FloatArray
 from pycobre.case.tailrace import Family, tailrace_height
+from pycobre.case.thinning import Face, Grid, thin
 from pycobre.system import LinearizedHead, ProductionPlane, ProductionPlanes
 
 GRAVITY_MW = 9.81e-3
@@ -122,7 +123,7 @@ def window_of(hydro: HydroRecord, config: FphaConfig) -> tuple[float, float]:
     )
 
 
-def fit(head: Head, config: FphaConfig) -> Fit:
+def fit(head: Head, config: FphaConfig, reduction: AngleReduction | DistanceReduction | None = None) -> Fit:
     """Planes of a plant whose window is not upside down."""
     hydro = head.hydro
     low, high = window_of(hydro, config)
@@ -134,6 +135,9 @@ def fit(head: Head, config: FphaConfig) -> Fit:
     grid_v, grid_q = (part.ravel() for part in np.meshgrid(volumes, flows, indexing="ij"))
     exact = head.generation_mw(grid_v, grid_q, np.zeros(len(grid_v)))
     faces = _upper_faces(grid_v, grid_q, exact)
+    if reduction is not None or config.max_planes_per_hydro is not None:
+        grid = Grid(float(volumes[0]), float(volumes[-1]), flow, float(exact.max()))
+        faces = thin(faces, grid, reduction, config.max_planes_per_hydro)
     coefficients = np.array([face[:3] for face in faces])
     fitted = (coefficients[:, 0, None] + np.outer(coefficients[:, 1], grid_v)
               + np.outer(coefficients[:, 2], grid_q)).min(axis=0)  # fmt: skip
@@ -155,10 +159,6 @@ def fit(head: Head, config: FphaConfig) -> Fit:
         float(grid_q[worst]),
         float(exact.max()),
     )
-
-
-Face = tuple[float, float, float, float, float]
-"""Constant, by volume, by flow; mean volume and largest flow of its corners."""
 
 
 def _upper_faces(volume: FloatArray, flow: FloatArray, power: FloatArray) -> list[Face]:
@@ -189,12 +189,12 @@ def _upper_faces(volume: FloatArray, flow: FloatArray, power: FloatArray) -> lis
         corner_volume = float(np.mean([hull.points[i][0] for i in simplex])) * spans[0] + float(volume.min())
         slope = by_volume * spans[2] / spans[0]
         known = faces.get(key)
-        faces[key] = (
+        faces[key] = Face(
             constant * spans[2] - slope * float(volume.min()),
             slope,
             by_flow * spans[2] / spans[1],
             corner_volume,
-            max(corner_flow, known[4]) if known else corner_flow,
+            max(corner_flow, known.at_m3s) if known else corner_flow,
         )
     return [faces[key] for key in sorted(faces)]
 

@@ -143,14 +143,6 @@ def _refuse_stages(case: CaseFiles, findings: Findings) -> None:
 def _refuse_production(case: CaseFiles, findings: Findings) -> None:
     if case.production is None:
         return
-    if case.production.fpha_plane_reduction is not None:
-        findings.add(
-            UNSUPPORTED,
-            files.PRODUCTION,
-            "planes are never thinned out",
-            field="fpha_plane_reduction",
-            hint="leave it out",
-        )
     for model in case.production.production_models:
         entity = name_entity("hydro", model.hydro_id)
         choices: list[tuple[str, Choice]]
@@ -173,18 +165,7 @@ def _refuse_choice(case: CaseFiles, choice: Choice, entity: str, prefix: str, fi
             hint="leave it out",
         )
     fpha = choice.fpha_config
-    if choice.model != "fpha" or fpha is None:
-        return
-    if fpha.source == "computed":
-        if fpha.max_planes_per_hydro is not None:
-            findings.add(
-                UNSUPPORTED,
-                files.PRODUCTION,
-                "fitted planes are never thinned out",
-                entity=entity,
-                field=f"{prefix}fpha_config.max_planes_per_hydro",
-                hint="leave it out",
-            )
+    if choice.model != "fpha" or fpha is None or fpha.source == "computed":
         return
     for name in sorted(fpha.model_dump(exclude_none=True, exclude={"source"})):
         findings.add(
