@@ -240,10 +240,11 @@ def water(directory: Any, own: bool = False) -> None:
         "hydro_id": [14, 14, 14, 15, 15, 15], "volume_hm3": [0.0, 11.0, 90.0] * 2,
         "height_m": [1.0, 2.0, 9.0] * 2, "area_km2": [5.0, 6.0, 20.0] * 2,
     }  # fmt: skip
-    number = [None] * 4
+    number = [None] * 5
     directory.tables[BOUNDS.format("hydro")] = {
-        "hydro_id": [11, 16, 17, 19], "stage_id": [1, 1, 1, 1], "block_id": [None] * 4,
-        **{name: list(number) for name in HYDRO_LIMITS}, "water_withdrawal_m3s": [2.0, 20.0, 1.0, None],
+        "hydro_id": [11, 16, 17, 19, 18], "stage_id": [1] * 5, "block_id": [None] * 5,
+        **{name: list(number) for name in HYDRO_LIMITS}, "water_withdrawal_m3s": [2.0, 20.0, 1.0, None, None],
+        "filling_min_rate_m3s": [None, None, None, None, 3.5],
     }  # fmt: skip
 
 

@@ -124,6 +124,7 @@ def hydros() -> Iterator[Row]:
         e.water, file, "hydros.10.filling.start_stage_id", 1, (e.INITIAL, "filling_storage.0.value_hm3", 0.0)
     )
     yield changes(e.water, file, "hydros.10.filling.filling_min_rate_m3s", 4.0)
+    yield changes(e.water, e.BOUNDS.format("hydro"), "filling_min_rate_m3s.4", 5.0)
     yield refused(e.planes, file, "hydros.1.efficiency.type", "variable")
     yield changes(e.planes, file, "hydros.1.efficiency.value", 0.9)
     yield changes(

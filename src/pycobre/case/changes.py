@@ -35,6 +35,7 @@ def resolve_changes(case: CaseFiles, apart: Collection[int], findings: Findings)
     if case.hydros is not None and "hydros" in found:
         _keep_group_limits([plant for plant in case.hydros.hydros if plant.id not in apart], found["hydros"])
         _check_diversions(case.hydros.hydros, found["hydros"], findings)
+        _check_fillings(case.hydros.hydros, found["hydros"], findings)
     for table in CHANGE_TABLES:
         if table.pairs and getattr(case, table.name) is not None:
             _check_order(case, table, apart, found[table.kind], findings)
@@ -149,6 +150,26 @@ def _check_diversions(
                 entity=name_entity("hydro", id, without[id].name),
                 field="max_diversion_m3s",
                 hint=f"give it one in {files.HYDROS}, or leave the limit out",
+            )
+
+
+def _check_fillings(
+    hydros: list[HydroRecord], changes: Mapping[Place, Mapping[str, float]], findings: Findings
+) -> None:
+    """Note rates of reservoirs that are not being filled in the stage."""
+    plants = {hydro.id: hydro for hydro in hydros}
+    for (id, stage, _), values in changes.items():
+        if "rate_min_m3s" not in values or id not in plants:
+            continue
+        filling, entry = plants[id].filling, plants[id].entry_stage_id
+        if filling is None or not filling.start_stage_id <= stage < (stage if entry is None else entry):
+            findings.add(
+                "reference",
+                files.HYDRO_BOUNDS,
+                "is not being filled then",
+                entity=f"{name_entity('hydro', id, plants[id].name)}, stage {stage}",
+                field="filling_min_rate_m3s",
+                hint="leave it out, or fill the reservoir from an earlier stage on",
             )
 
 

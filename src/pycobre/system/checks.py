@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pycobre.system.calendar import Stage
-from pycobre.system.changes import EntityT
+from pycobre.system.changes import INSIDE, EntityT
 from pycobre.system.compare import NOUNS
 from pycobre.system.entities import Hydro, LinearizedHead
 
@@ -192,7 +192,10 @@ def _of_changes(system: System) -> Iterator[str]:
             yield f"changes are of {', '.join(kinds)}, not of {kind}"
             continue
         known = {
-            entity.id: {*vars(entity), *vars(getattr(entity, "penalties", entity))}
+            entity.id: {
+                *vars(entity),
+                *(key for name in INSIDE for key in vars(getattr(entity, name, None) or entity)),
+            }
             for entity in getattr(system, kind)
         }
         for (id, stage, block), values in changes.items():

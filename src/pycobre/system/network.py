@@ -212,9 +212,15 @@ class System:
         return tuple(
             {}
             if hydro.filling is None
-            else hydro.filling.targets_hm3(hydro.storage_initial_hm3, hydro.storage_min_hm3, self.stages)
+            else hydro.filling.targets_hm3(
+                hydro.storage_initial_hm3, hydro.storage_min_hm3, self.stages, self._filling_rates(hydro)
+            )
             for hydro in self.hydros
         )
+
+    def _filling_rates(self, hydro: Hydro) -> list[float]:
+        plants = (changed(hydro, self.changes.get("hydros", {}), stage) for stage in self.stages)
+        return [plant.filling.rate_min_m3s for plant in plants if plant.filling is not None]
 
     @property
     def noise_dimension(self) -> int:
