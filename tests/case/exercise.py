@@ -410,6 +410,17 @@ def constraints(directory: Any) -> None:
     }  # fmt: skip
 
 
+def rated(directory: Any) -> None:
+    """The case of :func:`constraints` with a parameter that follows from a plant's flow."""
+    constraints(directory)
+    directory.put(PARAMETERS, "scalar_parameters.2.computed_spec.tag", "reference_turbine")
+    directory.put(CONSTRAINTS, "constraints.1.expression", "thermal_generation(4) >= @least - 0.1*@energy")
+    directory.tables[ENERGY] = {
+        "hydro_id": [3], "stage_id": [None], "equivalent_productivity_mw_per_m3s": [None],
+        "reference_outflow_m3s": [20.0], "specific_productivity_mw_per_m3s_per_m": [None],
+    }  # fmt: skip
+
+
 def history(directory: Any) -> None:
     """The small case with inflow models that are estimated from a history."""
     train(directory)

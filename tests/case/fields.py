@@ -46,7 +46,6 @@ LISTED: dict[tuple[str, str], str] = {
     (e.LAGS, "residual_std_ratio"): "warned of",
     (LATER, "thermal_bounds[].max_mw"): "warned of: what is delivered after the study saves nothing in it",
     (e.ANNUAL, "annual_mean_m3s"): "warned of",
-    (e.ENERGY, "reference_outflow_m3s"): "only heads that are not modelled would need it",
     **{
         (
             e.PRODUCTION,

@@ -270,6 +270,7 @@ def heads() -> Iterator[Row]:
     for power in range(5):
         yield changes(e.curves, e.TAILRACES, f"coefficient_{power}.0", (305.0, 0.06, 3e-4, 3e-6, 3e-8)[power])
     yield from columns(key, e.curves, e.ENERGY, hydro_id=3, stage_id=1)
+    yield from columns(changes, e.rated, e.ENERGY, reference_outflow_m3s=30.0)
     yield from columns(changes, e.curves, e.ENERGY, specific_productivity_mw_per_m3s_per_m=0.007)
     bare = ("equivalent_productivity_mw_per_m3s.0", 0.8)
     yield changes(e.bare, e.ENERGY, "equivalent_productivity_mw_per_m3s.0", 0.7, bare)

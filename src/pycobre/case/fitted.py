@@ -11,7 +11,7 @@ from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
-from pycobre.case.fitting import Fit, Head, fit, line_of_head, window_of
+from pycobre.case.fitting import Fit, Head, fit, line_of_head, specific_of, window_of
 from pycobre.case.geometry import read_geometry
 from pycobre.case.production import Choice, FphaConfig, ReferenceVolume
 from pycobre.case.stages import StageRecord
@@ -59,8 +59,7 @@ class Fitting:
         """Planes of a plant in a stage, or ``None`` after noting what is missing."""
         assert choice.fpha_config is not None
         self.users.add(hydro.id)
-        keys = ((hydro.id, stage.id), (hydro.id, NULL_ID))
-        specific = next((self.specific[key] for key in keys if key in self.specific), None)
+        specific = self._specific_of(hydro, stage)
         below = self._level_below(hydro, stage)
         key = (hydro.id, choice.fpha_config.model_dump_json(), specific, below)
         if key not in self.fits:
@@ -98,6 +97,31 @@ class Fitting:
                 hint=f"look at its heights, its tailrace and its losses, or at {where}.reference_volume",
             )
         return found
+
+    def head(self, hydro: HydroRecord, stage: StageRecord) -> Head | None:
+        """Exact production function of a plant in a stage, if its levels are known."""
+        points = self.geometry.get(hydro.id)
+        if points is None:
+            return None
+        families, below = self.tailraces.get(hydro.id, ()), self._level_below(hydro, stage)
+        return Head(hydro, points, self._specific_of(hydro, stage), families, below)
+
+    def has_specific(self, hydro: HydroRecord, stage: StageRecord) -> bool:
+        """Whether the case says what a plant makes of a m³/s and m."""
+        own = (
+            self._specific_of(hydro, stage),
+            hydro.specific_productivity_mw_per_m3s_per_m,
+            hydro.efficiency,
+        )
+        return any(value is not None for value in own)
+
+    def specific_mw(self, hydro: HydroRecord, stage: StageRecord) -> float:
+        """MW that a plant makes of 1 m³/s and m in a stage."""
+        return specific_of(hydro, self._specific_of(hydro, stage))
+
+    def _specific_of(self, hydro: HydroRecord, stage: StageRecord) -> float | None:
+        keys = ((hydro.id, stage.id), (hydro.id, NULL_ID))
+        return next((self.specific[key] for key in keys if key in self.specific), None)
 
     def reference_hm3(self, hydro: HydroRecord, stage: StageRecord) -> float:
         """Volume that a plant's head is taken at."""
@@ -188,7 +212,7 @@ class Fitting:
             )
         evaporating = {hydro.id for hydro in hydros if hydro.evaporation is not None}
         idle = (set(self.geometry) & {hydro.id for hydro in hydros}) - evaporating - self.users
-        idle -= self.seen_from_above | self.heads
+        idle -= self.seen_from_above | self.heads | asked_for(self.case)
         if idle:
             self.findings.warn(
                 files.GEOMETRY,
@@ -196,7 +220,7 @@ class Fitting:
                 " production function is computed",
                 field="hydro_id",
             )
-        idle = (set(self.tailraces) & set(self.hydros)) - self.users - self.heads
+        idle = (set(self.tailraces) & set(self.hydros)) - self.users - self.heads - asked_for(self.case)
         if idle:
             self.findings.warn(
                 files.TAILRACES,
@@ -210,6 +234,7 @@ class Fitting:
                 for hydro in hydros
                 if getattr(hydro, field) is not None
                 and hydro.id not in self.users
+                and hydro.id not in asked_for(self.case)
                 and (hydro.id not in self.heads or _cancels(hydro, field))
             }
             if idle:
@@ -219,6 +244,19 @@ class Fitting:
                     field=field,
                     hint="leave it out",
                 )
+
+
+def asked_for(case: CaseFiles) -> set[int]:
+    """Hydros whose heads a parameter of generic constraints asks for, and those below them."""
+    below = {hydro.id: hydro.downstream_id for hydro in case.hydros.hydros} if case.hydros else {}
+    asked: set[int] = set()
+    for record in case.parameters.scalar_parameters if case.parameters else []:
+        spec = record.computed_spec
+        current: int | None = None if spec is None or spec.tag.endswith("_storage") else spec.hydro_id
+        while current is not None and current not in asked:
+            asked.add(current)
+            current = below.get(current)
+    return asked
 
 
 def _cancels(hydro: HydroRecord, field: str) -> bool:

@@ -56,6 +56,13 @@ class Fit:
     most_mw: float
 
 
+def specific_of(hydro: HydroRecord, specific: float | None) -> float:
+    """MW that a plant makes of 1 m³/s and m: what a table says, else the plant, else its efficiency."""
+    own = hydro.specific_productivity_mw_per_m3s_per_m if specific is None else specific
+    efficiency = 1.0 if hydro.efficiency is None else hydro.efficiency.value
+    return GRAVITY_MW * efficiency if own is None else own
+
+
 class Head:
     """The exact production function of a plant."""
 
@@ -69,9 +76,7 @@ class Head:
     ) -> None:
         self.hydro, self.geometry = hydro, geometry
         self.families, self.level_below_m = families, level_below_m
-        own = hydro.specific_productivity_mw_per_m3s_per_m if specific is None else specific
-        efficiency = 1.0 if hydro.efficiency is None else hydro.efficiency.value
-        self.mw_per_m3s_m = GRAVITY_MW * efficiency if own is None else own
+        self.mw_per_m3s_m = specific_of(hydro, specific)
 
     def net_m(self, volume_hm3: FloatArray, outflow: FloatArray) -> FloatArray:
         """Height that drives the turbines, at arrays of the same shape; below zero where there is none."""

@@ -10,8 +10,8 @@ from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
-from pycobre.case.fitted import Fitting, is_computed
-from pycobre.case.production import BySeason, ByStageRange, Choice
+from pycobre.case.fitted import Fitting, asked_for, is_computed
+from pycobre.case.production import BySeason, ByStageRange, Choice, ReferenceVolume
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import study_stages
 from pycobre.case.tables import NULL_ID, Table
@@ -37,12 +37,7 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
         for hydro in case.hydros.hydros
         if hydro.id in models
     }
-    references = {
-        (id, stage.id): choice.reference_volume
-        for id, chosen in chosen_by_id.items()
-        for stage, _, choice in chosen
-    }
-    fitting = Fitting(case, references, findings)
+    fitting = Fitting(case, read_references(case), findings)
     planes = None if files.PLANES in case.broken else _read_planes(case.planes)
     energy = None if files.ENERGY in case.broken else read_energy(case.energy)
     result: dict[int, tuple[ProductionModel, ...]] = {}
@@ -82,6 +77,17 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
     fitting.check_leftovers()
     _check_leftovers(case, users, findings)
     return result if findings.count == before else None
+
+
+def read_references(case: CaseFiles) -> dict[tuple[int, int], ReferenceVolume | None]:
+    """Reference volumes of production models, by hydro and stage id."""
+    stages, silent = study_stages(case), Findings()
+    models = case.production.production_models if case.production else []
+    return {
+        (model.hydro_id, stage.id): choice.reference_volume
+        for model in models
+        for stage, _, choice in _choose(model, stages, "", silent)
+    }
 
 
 def _choose(
@@ -292,7 +298,7 @@ def _check_leftovers(case: CaseFiles, users: dict[str, set[int]], findings: Find
                 hint=f'their model in {files.PRODUCTION} is not "fpha" with source "precomputed"',
             )
     if case.energy is not None:
-        idle = set(case.energy.ints["hydro_id"].tolist()) - users["energy"] - users["fpha"]
+        idle = set(case.energy.ints["hydro_id"].tolist()) - users["energy"] - users["fpha"] - asked_for(case)
         if idle:
             findings.warn(
                 files.ENERGY,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pycobre.case import files
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.fitted import asked_for
 from pycobre.case.inflow import StageInflow
 from pycobre.case.production import Choice
 from pycobre.case.record import Record
@@ -144,19 +145,19 @@ def _refuse_production(case: CaseFiles, findings: Findings) -> None:
     if case.production is None:
         return
     for model in case.production.production_models:
-        entity = name_entity("hydro", model.hydro_id)
         choices: list[tuple[str, Choice]]
         if model.selection_mode == "seasonal":
             choices = [(f"seasons[{i}].", choice) for i, choice in enumerate(model.seasons)]
         else:
             choices = [(f"stage_ranges[{i}].", choice) for i, choice in enumerate(model.stage_ranges)]
         for prefix, choice in choices:
-            _refuse_choice(case, choice, entity, prefix, findings)
+            _refuse_choice(case, choice, model.hydro_id, prefix, findings)
 
 
-def _refuse_choice(case: CaseFiles, choice: Choice, entity: str, prefix: str, findings: Findings) -> None:
+def _refuse_choice(case: CaseFiles, choice: Choice, hydro: int, prefix: str, findings: Findings) -> None:
+    entity = name_entity("hydro", hydro)
     unused = case.tailraces is None and choice.model != "linearized_head"
-    if choice.reference_volume is not None and unused:
+    if choice.reference_volume is not None and unused and hydro not in asked_for(case):
         findings.warn(
             files.PRODUCTION,
             "has no effect: there are no tailrace curves that depend on the level below",
