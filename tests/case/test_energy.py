@@ -36,6 +36,7 @@ def river(directory: Any) -> Any:
 ALTA = (100.0 * (35.0 + 85.0) / 2.0 + 90.0 * (85.0 + 94.0) / 2.0) / 190.0
 BAIXA = (22.0 + 60.0) / 2.0 - 4.0
 AT_65 = 20.0 + 0.2 * (10.0 + 0.65 * 190.0) - 4.0
+# Cobre 0.18.0 echoes the same values.
 VALUES = {
     ("reference_volume", 3): 10.0,
     ("reference_volume", 5): 133.5,

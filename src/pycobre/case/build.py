@@ -16,7 +16,7 @@ from pycobre.case.filling import filling_of
 from pycobre.case.inflow import StageInflow
 from pycobre.case.lags import Lags
 from pycobre.case.penalties import HydroPenaltyDefaults, SegmentRecord
-from pycobre.case.service import service_of
+from pycobre.case.service import first_stage, service_of
 from pycobre.case.sources import build_source_statistics, build_sources
 from pycobre.case.stages import Cvar
 from pycobre.case.statistics import bus_ids, spread, study_stages
@@ -37,6 +37,7 @@ from pycobre.system import (
     LoadStatistics,
     ProductionModel,
     PumpingStation,
+    Service,
     Stage,
     SurfaceEvaporation,
     System,
@@ -122,10 +123,14 @@ def _segments(records: list[SegmentRecord]) -> tuple[DeficitSegment, ...]:
 def _build_buses(case: CaseFiles) -> tuple[Bus, ...]:
     assert case.buses is not None
     assert case.penalties is not None
-    default = case.penalties.bus
+    default, stages = case.penalties.bus, study_stages(case)
     return tuple(
         Bus(
-            bus.id, bus.name, _segments(bus.deficit_segments or default.deficit_segments), default.excess_cost
+            id=bus.id,
+            name=bus.name,
+            deficit_segments=_segments(bus.deficit_segments or default.deficit_segments),
+            excess_cost_per_mwh=default.excess_cost,
+            service=Service(first_stage(bus, stages)),
         )
         for bus in sorted(case.buses.buses, key=lambda bus: bus.id)
     )

@@ -76,7 +76,9 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
         result[hydro.id] = tuple(model for model in resolved if model is not None)
     fitting.check_leftovers()
     _check_leftovers(case, users, findings)
-    return result if findings.count == before else None
+    # Of a broken table nothing is told here.
+    whole = energy is not None and all(len(models) == len(stages) for models in result.values())
+    return result if findings.count == before and whole else None
 
 
 def read_references(case: CaseFiles) -> dict[tuple[int, int], ReferenceVolume | None]:

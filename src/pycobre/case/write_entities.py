@@ -43,7 +43,12 @@ def entity_files(system: System, findings: Findings) -> dict[str, Json]:
     result: dict[str, Json] = {
         files.PENALTIES: _penalties(system, sides, findings),
         files.INITIAL: {"storage": [], "filling_storage": []},
-        files.BUSES: {"buses": [{**own(bus), "deficit_segments": _segments(bus)} for bus in system.buses]},
+        files.BUSES: {
+            "buses": [
+                {**own(bus), **_first_day(bus, system), "deficit_segments": _segments(bus)}
+                for bus in system.buses
+            ]
+        },
         files.LINES: {
             "lines": [
                 {
@@ -124,6 +129,14 @@ def _percent(fraction: float) -> float:
     near = fraction * PERCENT
     tried = (near, math.nextafter(near, -math.inf), math.nextafter(near, math.inf))
     return next((percent for percent in tried if percent / PERCENT == fraction), near)
+
+
+def _first_day(bus: Bus, system: System) -> Json:
+    """First day of a bus that comes later, as the format can't name its stage."""
+    if bus.service.entry_stage_id is None:
+        return {}
+    begins = [stage.start_date for stage in system.stages if stage.id >= bus.service.entry_stage_id]
+    return {"operational_start_date": (begins[0] if begins else system.stages[-1].end_date).isoformat()}
 
 
 def _segments(bus: Bus) -> list[Json]:

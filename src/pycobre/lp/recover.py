@@ -345,7 +345,8 @@ def _load(system: System, t: int, noises: FloatArray) -> FloatArray:
     demand = np.repeat(load.mean_mw[None, :, t], len(noises), axis=0)
     for place, bus in enumerate(load.random_buses, start=len(system.hydros)):
         demand[:, bus] += load.std_mw[bus, t] * noises[:, place]
-    return np.asarray(demand[:, :, None] * load.block_factor[None, :, t, :blocks])
+    there = np.array([bus.service.covers(system.stages[t]) for bus in system.buses], dtype=np.float64)
+    return np.asarray(demand[:, :, None] * (load.block_factor[:, t, :blocks] * there[:, None]))
 
 
 def _available(system: System, t: int, noises: FloatArray) -> FloatArray:

@@ -30,12 +30,17 @@ class DeficitSegment:
 
 @dataclass(frozen=True)
 class Bus:
-    """A place where generation, exchange and demand balance in every block."""
+    """A place where generation, exchange and demand balance in every block.
+
+    While it is out of service it has no demand, its lines carry nothing, and of the plants, contracts and
+    pumps there all but hydro plants are out of service too; what these make is excess.
+    """
 
     id: int
     name: str
     deficit_segments: tuple[DeficitSegment, ...]
     excess_cost_per_mwh: float
+    service: Service = ALWAYS
 
 
 @dataclass(frozen=True)

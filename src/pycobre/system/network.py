@@ -166,7 +166,7 @@ class System:
         if m >= len(self.stages):
             return None if thermal.ahead is None else thermal.ahead.later.get(m - len(self.stages))
         stage = self.stages[m]
-        if not thermal.service.covers(stage):
+        if not self._works(thermal, stage):
             return None
         low = high = 0.0
         changes = self.changes.get("thermals", {})
@@ -244,13 +244,23 @@ class System:
         return np.concatenate([noise[..., :first], self.availability.clip(t, noise[..., first:])], axis=-1)
 
     def buses_in(self, stage: Stage) -> tuple[Bus, ...]:
-        """Buses with the costs that hold in *stage*."""
-        return self._in("buses", self.buses, stage, None)
+        """Buses with the costs that hold in *stage*; without deficit out of service."""
+        return tuple(
+            bus if bus.service.covers(stage) else replace(bus, deficit_segments=())
+            for bus in self._in("buses", self.buses, stage, None)
+        )
+
+    def _works(self, entity: Line | Thermal | Source | Contract | PumpingStation, stage: Stage) -> bool:
+        """Whether an entity is there in *stage*, and so are its buses."""
+        ends = (entity.source_bus_id, entity.target_bus_id) if isinstance(entity, Line) else (entity.bus_id,)
+        return entity.service.covers(stage) and all(
+            self.buses[self.bus_position[end]].service.covers(stage) for end in ends
+        )
 
     def lines_in(self, stage: Stage, block: Block | None = None) -> tuple[Line, ...]:
         """Lines with what holds in *stage*, or in a *block* of it; without capacity out of service."""
         return tuple(
-            line if line.service.covers(stage) else replace(line, direct_max_mw=0.0, reverse_max_mw=0.0)
+            line if self._works(line, stage) else replace(line, direct_max_mw=0.0, reverse_max_mw=0.0)
             for line in self._in("lines", self.lines, stage, block)
         )
 
@@ -258,7 +268,7 @@ class System:
         """Thermal plants with what holds in *stage*, or in a *block*; without capacity out of service."""
         return tuple(
             plant
-            if plant.service.covers(stage)
+            if self._works(plant, stage)
             else replace(plant, generation_min_mw=0.0, generation_max_mw=0.0)
             for plant in self._in("thermals", self.thermals, stage, block)
         )
@@ -266,7 +276,7 @@ class System:
     def sources_in(self, stage: Stage, block: Block | None = None) -> tuple[Source, ...]:
         """Sources with what holds in *stage*, or in a *block* of it; without capacity out of service."""
         return tuple(
-            source if source.service.covers(stage) else replace(source, generation_max_mw=0.0)
+            source if self._works(source, stage) else replace(source, generation_max_mw=0.0)
             for source in self._in("sources", self.sources, stage, block)
         )
 
@@ -274,7 +284,7 @@ class System:
         """Contracts with what holds in *stage*, or in a *block* of it; without power out of service."""
         return tuple(
             contract
-            if contract.service.covers(stage)
+            if self._works(contract, stage)
             else replace(contract, power_min_mw=0.0, power_max_mw=0.0)
             for contract in self._in("contracts", self.contracts, stage, block)
         )
@@ -292,7 +302,7 @@ class System:
     def _pumps(self, pump: PumpingStation, stage: Stage) -> bool:
         ends = (pump.source_hydro_id, pump.destination_hydro_id)
         plants = [self.hydros[self.hydro_position[id]] for id in ends]
-        return pump.service.covers(stage) and all(plant.service.covers(stage) for plant in plants)
+        return self._works(pump, stage) and all(plant.service.covers(stage) for plant in plants)
 
     def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
         """Hydro plants with what holds in *stage*, or in a *block* of it, in service or not."""
