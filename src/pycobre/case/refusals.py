@@ -12,7 +12,6 @@ from pycobre.case.fitted import asked_for
 from pycobre.case.inflow import StageInflow
 from pycobre.case.production import Choice
 from pycobre.case.record import Record
-from pycobre.case.service import entities_of
 from pycobre.case.stages import StageRecord, StateVariables
 from pycobre.case.statistics import read_coefficients
 from pycobre.case.unsupported import FIELDS, SETTINGS, UNSUPPORTED, find_refusal
@@ -22,7 +21,6 @@ from pycobre.system import season_occurrences
 def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
     """Note everything in *case* that is well written and can't be honoured."""
     _refuse_settings(case, findings)
-    _refuse_entities(case, findings)
     _refuse_stages(case, findings)
     _refuse_production(case, findings)
 
@@ -97,14 +95,6 @@ def _refuse_fields(
             findings.add(
                 UNSUPPORTED, file, refusal.reason, entity=entity, field=prefix + name, hint=refusal.hint
             )
-
-
-def _refuse_entities(case: CaseFiles, findings: Findings) -> None:
-    for kind, file, entities in entities_of(case):
-        for record in entities:
-            entity = name_entity(kind, record.id, record.name)
-            if type(record) in FIELDS:
-                _refuse_fields(record, type(record), file, entity, findings)
 
 
 def _refuse_stages(case: CaseFiles, findings: Findings) -> None:
