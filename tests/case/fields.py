@@ -55,6 +55,7 @@ LISTED: dict[tuple[str, str], str] = {
     },
 }
 ELSEWHERE: dict[tuple[str, str], str] = {
+    (e.CONFIG, "exports.fpha_deviation_points"): "test_fits_are_written_if_asked_for",
     (e.CONFIG, "modeling.cost_scale_factor"): "test_a_cost_scale_is_used_in_every_problem",
     (e.CONFIG, "exports.stochastic"): "test_inflow_models_and_openings_are_written_if_asked_for",
     (e.CONFIG, "training.parallelism.backward_scheduler.method"): "test_a_scheduler_deals_out_other_parts",

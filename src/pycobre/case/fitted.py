@@ -49,6 +49,8 @@ class Fitting:
         self.geometry = read_geometry(case.geometry)
         self.specific = _read_specific(case.energy)
         self.fits: dict[tuple[int, str, float | None, float | None], Fit | None] = {}
+        self.chosen: dict[tuple[int, int], Fit] = {}
+        """Fits by hydro and stage id."""
         self.users: set[int] = set()
         self.heads: set[int] = set()
         self.seen_from_above: set[int] = set()
@@ -65,7 +67,10 @@ class Fitting:
         if key not in self.fits:
             self.fits[key] = self._fit(hydro, where, choice.fpha_config, specific, below)
         found = self.fits[key]
-        return None if found is None else found.planes
+        if found is None:
+            return None
+        self.chosen[hydro.id, stage.id] = found
+        return found.planes
 
     def line(
         self, hydro: HydroRecord, stage: StageRecord, where: str, mw_per_m3s: float
@@ -179,21 +184,23 @@ class Fitting:
         if self.findings.count > before:
             return None
         if hydro.generation.max_turbined_m3s <= 0.0:
-            return Fit(ProductionPlanes(()), 0.0, 0.0, 0.0, 0.0)
+            return Fit(ProductionPlanes(()), *[np.zeros(0)] * 4)
         families = self.tailraces.get(hydro.id, ())
         reduction = self.case.production.fpha_plane_reduction if self.case.production else None
         found = fit(Head(hydro, points, specific, families, level_below_m), config, reduction)
-        if found.most_mw <= 0.0:
+        if found.exact_mw.max() <= 0.0:
             hint = "look at its heights, its tailrace and its losses"
             note(
                 "physics", files.GEOMETRY, "has no head at any volume: it generates nothing", "height_m", hint
             )
             return None
-        if math.fabs(found.deviation_mw) > WORST_SHARE * found.most_mw:
+        worst = found.worst
+        deviation = float(found.fitted_mw[worst] - found.exact_mw[worst])
+        if math.fabs(deviation) > WORST_SHARE * found.exact_mw.max():
             self.findings.warn(
                 files.PRODUCTION,
-                f"the fitted planes are up to {found.deviation_mw:+.3g} MW from the exact function"
-                f" (at {found.at_hm3:.4g} hm³ and {found.at_m3s:.4g} m³/s)",
+                f"the fitted planes are up to {deviation:+.3g} MW from the exact function"
+                f" (at {found.volume_hm3[worst]:.4g} hm³ and {found.turbined_m3s[worst]:.4g} m³/s)",
                 entity=entity,
                 field=f"{where}.fpha_config",
                 hint="a narrower fitting window fits better, and so do more planes",

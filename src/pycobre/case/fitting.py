@@ -35,7 +35,7 @@ DIGITS = 12
 """Decimals of a face's coefficients, where volume, flow and power run from 0 to 1."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """Planes, and how far they are from the exact function.
 
@@ -43,17 +43,20 @@ class Fit:
     ----------
     planes
         What was fitted.
-    deviation_mw, at_hm3, at_m3s
-        The largest deviation on the grid, and where it is.
-    most_mw
-        The most that the exact function makes on the grid.
+    volume_hm3, turbined_m3s, exact_mw, fitted_mw : (N,)
+        The grid, what the exact function makes there without spill, and what the planes do.
     """
 
     planes: ProductionPlanes
-    deviation_mw: float
-    at_hm3: float
-    at_m3s: float
-    most_mw: float
+    volume_hm3: FloatArray
+    turbined_m3s: FloatArray
+    exact_mw: FloatArray
+    fitted_mw: FloatArray
+
+    @property
+    def worst(self) -> int:
+        """Point of the grid that the planes are furthest from."""
+        return int(np.argmax(np.abs(self.fitted_mw - self.exact_mw)))
 
 
 def specific_of(hydro: HydroRecord, specific: float | None) -> float:
@@ -148,8 +151,6 @@ def fit(head: Head, config: FphaConfig, reduction: AngleReduction | DistanceRedu
               + np.outer(coefficients[:, 2], grid_q)).min(axis=0)  # fmt: skip
     weight = float(np.sum(fitted * fitted))
     scale = float(np.sum(fitted * exact)) / weight if weight > 0.0 else 1.0
-    deviation = scale * fitted - exact
-    worst = int(np.argmax(np.abs(deviation)))
     spills = np.linspace(0.0, flow, config.spillage_discretization_points or POINTS)[1:]
     planes = tuple(
         ProductionPlane(
@@ -157,13 +158,7 @@ def fit(head: Head, config: FphaConfig, reduction: AngleReduction | DistanceRedu
         )
         for constant, by_volume, by_flow, at_v, at_q in faces
     )
-    return Fit(
-        ProductionPlanes(planes),
-        float(deviation[worst]),
-        float(grid_v[worst]),
-        float(grid_q[worst]),
-        float(exact.max()),
-    )
+    return Fit(ProductionPlanes(planes), grid_v, grid_q, exact, scale * fitted)
 
 
 def _upper_faces(volume: FloatArray, flow: FloatArray, power: FloatArray) -> list[Face]:

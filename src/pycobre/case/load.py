@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -30,6 +30,7 @@ from pycobre.case.estimation import estimate_inflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.filling import check_filling
 from pycobre.case.findings import Findings
+from pycobre.case.fitting import Fit
 from pycobre.case.format import FORMAT_VERSION, version_of
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.geometry import read_geometry, resolve_evaporation
@@ -122,6 +123,8 @@ class Case:
         demand) in MW, or (scenarios, sources with statistics) as shares of the capacity.
     warnings
         What is odd about the case, but honoured.
+    fits
+        How computed planes were fitted, by hydro and stage id.
     """
 
     path: Path | None
@@ -130,6 +133,7 @@ class Case:
     openings: tuple[FloatArray, ...] | None
     scenarios: Scenarios
     warnings: tuple[Problem, ...]
+    fits: Mapping[tuple[int, int], Fit] = field(default_factory=dict)
 
 
 def load_case(path: str | PathLike[str], overrides: Mapping[str, object] | None = None) -> Case:
@@ -190,7 +194,7 @@ def check_case(
     check_ahead(files_read, changes, findings)
     production = resolve_production(files_read, findings)
     evaporation = resolve_evaporation(files_read, read_geometry(files_read.geometry), findings)
-    constraints = resolve_constraints(files_read, production, findings)
+    constraints = resolve_constraints(files_read, production.models if production else None, findings)
     estimated = estimate_inflow(files_read, findings)
     inflow = stage_inflow(files_read, estimated)
     check_residuals(files_read, inflow, findings)
@@ -208,7 +212,7 @@ def check_case(
         Resolved(
             inflow=inflow,
             lags=lags,
-            production=production,
+            production=production.models,
             correlation=correlation,
             changes=changes,
             constraints=constraints,
@@ -228,6 +232,7 @@ def check_case(
         openings=openings,
         scenarios=scenarios,
         warnings=findings.warnings,
+        fits=production.fits,
     )
     return case, problems
 

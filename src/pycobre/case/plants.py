@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.fitted import Fitting, asked_for, is_computed
+from pycobre.case.fitting import Fit
 from pycobre.case.production import BySeason, ByStageRange, Choice, ReferenceVolume
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import study_stages
@@ -24,8 +26,16 @@ PRODUCTIVITY = "equivalent_productivity_mw_per_m3s"
 Chosen = tuple[StageRecord, str, Choice]
 
 
-def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[ProductionModel, ...]] | None:
-    """Production models by hydro id, one a stage, or ``None`` where something is missing or wrong."""
+@dataclass(frozen=True, eq=False)
+class Production:
+    """Models by hydro id, one a stage, and the fits of those that were computed, by stage id too."""
+
+    models: dict[int, tuple[ProductionModel, ...]]
+    fits: dict[tuple[int, int], Fit]
+
+
+def resolve_production(case: CaseFiles, findings: Findings) -> Production | None:
+    """Production of every plant, or ``None`` where something is missing or wrong."""
     if case.hydros is None or case.stages is None or files.PRODUCTION in case.broken:
         return None
     before = findings.count
@@ -78,7 +88,7 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
     _check_leftovers(case, users, findings)
     # Of a broken table nothing is told here.
     whole = energy is not None and all(len(models) == len(stages) for models in result.values())
-    return result if findings.count == before and whole else None
+    return Production(result, fitting.chosen) if findings.count == before and whole else None
 
 
 def read_references(case: CaseFiles) -> dict[tuple[int, int], ReferenceVolume | None]:

@@ -67,7 +67,6 @@ SETTINGS: Mapping[str, Refusal] = {
     "policy.boundary": Refusal("cuts of another study can't be loaded for now", "leave it out"),
     "policy.checkpointing": _CHECKPOINTS,
     "exports.states": _EXPORTS,
-    "exports.fpha_deviation_points": _EXPORTS,
     "upper_bound_evaluation": Refusal(
         "no upper bound is computed by inner approximation for now", "leave it out", (False,)
     ),
@@ -107,6 +106,7 @@ HONOURED_SETTINGS = frozenset(
         "modeling.inflow_non_negativity.method",
         "estimation",
         "exports.stochastic",
+        "exports.fpha_deviation_points",
     }
 )
 

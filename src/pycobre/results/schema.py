@@ -181,6 +181,22 @@ STOCHASTIC: dict[str, pa.Schema] = dict(
 )
 """Inflow models and openings that the study used, if it is to export them."""
 
+PRODUCTION: dict[str, pa.Schema] = dict(
+    [
+        _table(
+            "plane_fits",
+            [_HYDRO, _STAGE, _id("point", "Point of the grid, from 0.")],
+            [
+                _number("volume_hm3", "hm³", "Volume of the point."),
+                _number("turbined_m3s", "m³/s", "Turbined flow of the point; nothing is spilled."),
+                _number("exact_mw", "MW", "What the exact function makes there."),
+                _number("fitted_mw", "MW", "What the planes make there."),
+            ],
+        ),
+    ]
+)
+"""How computed planes were fitted, if the study is to export it."""
+
 SIMULATION: dict[str, pa.Schema] = dict(
     [
         _table(
@@ -342,13 +358,14 @@ SIMULATION: dict[str, pa.Schema] = dict(
 )
 """Tables of the simulation. Rows stand by scenario, stage, block, then the entity's id."""
 
-TABLES: dict[str, pa.Schema] = TRAINING | SYSTEM | STOCHASTIC | SIMULATION
+TABLES: dict[str, pa.Schema] = TRAINING | SYSTEM | STOCHASTIC | PRODUCTION | SIMULATION
 """Every table by name."""
 
 FOLDERS: dict[str, str] = (
     dict.fromkeys(TRAINING, "training")
     | dict.fromkeys(SYSTEM, "system")
     | dict.fromkeys(STOCHASTIC, "stochastic")
+    | dict.fromkeys(PRODUCTION, "production")
     | dict.fromkeys(SIMULATION, "simulation")
 )
 """Folder of each table within the results directory."""

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.case import Case, Schemes, StudyOptions
+from pycobre.case import Case, Fit, Schemes, StudyOptions
 from pycobre.comm import Backend, ranks_here, usable_cpus
 from pycobre.lp import (
     HeadSolver,
@@ -132,6 +132,8 @@ class Run:
         if self.options.export_stochastic:
             openings = [node.openings for node in self.policy.graph.nodes]
             self.writer.stochastic(self.system, self.given_recursion, openings)
+        if self.options.export_fits:
+            self.writer.plane_fits(_columns_of(self.case.fits))
         self.writer.convergence(self.policy.history)
         self.writer.policy(self.policy, self.system, self.recursion, seeds)
 
@@ -302,6 +304,20 @@ class Run:
             "threads": threads,
             "warnings": [f"{problem.file}: {problem}" for problem in self.case.warnings],
         }
+
+
+def _columns_of(fits: Mapping[tuple[int, int], Fit]) -> dict[str, NDArray[np.generic]]:
+    """Columns of the table of fits, a row a point."""
+    sizes = [len(fit.exact_mw) for fit in fits.values()]
+    ids = np.array(list(fits), dtype=np.int64).reshape(-1, 2)
+    columns: dict[str, NDArray[np.generic]] = {
+        "hydro_id": np.repeat(ids[:, 0], sizes),
+        "stage_id": np.repeat(ids[:, 1], sizes),
+        "point": np.concatenate([np.arange(0), *map(np.arange, sizes)]),
+    }
+    for name in ("volume_hm3", "turbined_m3s", "exact_mw", "fitted_mw"):
+        columns[name] = np.concatenate([np.zeros(0), *(getattr(fit, name) for fit in fits.values())])
+    return columns
 
 
 def _stopping(options: StudyOptions) -> Stopping:
