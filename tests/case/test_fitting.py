@@ -173,6 +173,16 @@ def test_near_planes_become_their_mean_but_for_the_one_through_the_origin(
     np.testing.assert_allclose(found[:, [0, 3]], 0.0, atol=1e-9)
 
 
+def test_nothing_that_generates_nothing_is_thinned(falls: Any, reload: Callable[..., Any]) -> None:
+    falls.put(HYDROS, "hydros.0.tailrace.coefficients", [500.0])
+    falls.put(
+        PRODUCTION, "fpha_plane_reduction", {"method": "distance", "tolerance_pct": 1.0, "n_samples": 9}
+    )
+    case, problems = reload()
+    assert case is None
+    assert ("physics", "height_m") in [(problem.kind, problem.field) for problem in problems]
+
+
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 5, 9])
 def test_a_plant_has_no_more_planes_than_it_may(falls: Any, reload: Callable[..., Any], most: int) -> None:
     falls.put(PRODUCTION, f"{CONFIG}.max_planes_per_hydro", most)

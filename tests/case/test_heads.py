@@ -67,8 +67,9 @@ def test_the_line_is_that_of_the_level_there(
         (lambda d: d.keep_rows(e.GEOMETRY, lambda row: row["volume_hm3"] > 0.0), "dimension", "hydro_id"),
         (lambda d: d.put(e.HYDROS, "hydros.0.tailrace", {"type": "polynomial", "coefficients": [45.0]}),
          "physics", "height_m"),
+        (lambda d: d.put(e.GEOMETRY, "volume_hm3.1", 0.0), "dimension", "volume_hm3"),
     ],
-    ids=["no geometry", "one point", "under water"],
+    ids=["no geometry", "one point", "under water", "one volume"],
 )  # fmt: skip
 def test_a_line_needs_levels_and_a_head(steep: Any, reload: Any, change: Any, kind: str, field: str) -> None:
     change(steep)

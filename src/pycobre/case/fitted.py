@@ -89,6 +89,8 @@ class Fitting:
                     hint="give its heights by volume, or use constant_productivity",
                 )
             return None
+        if (np.diff(points.volume_hm3) <= 0.0).any():
+            return None  # noted with the other geometries
         families, below = self.tailraces.get(hydro.id, ()), self._level_below(hydro, stage)
         reference = self.reference_hm3(hydro, stage)
         found = line_of_head(Head(hydro, points, None, families, below), mw_per_m3s, reference)

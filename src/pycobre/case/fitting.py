@@ -143,7 +143,7 @@ def fit(head: Head, config: FphaConfig, reduction: AngleReduction | DistanceRedu
     grid_v, grid_q = (part.ravel() for part in np.meshgrid(volumes, flows, indexing="ij"))
     exact = head.generation_mw(grid_v, grid_q, np.zeros(len(grid_v)))
     faces = _upper_faces(grid_v, grid_q, exact)
-    if reduction is not None or config.max_planes_per_hydro is not None:
+    if exact.max() > 0.0 and (reduction is not None or config.max_planes_per_hydro is not None):
         grid = Grid(float(volumes[0]), float(volumes[-1]), flow, float(exact.max()))
         faces = thin(faces, grid, reduction, config.max_planes_per_hydro)
     coefficients = np.array([face[:3] for face in faces])
