@@ -12,7 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 
+from pycobre.app.cli import _fail
+from pycobre.app.request import RunRequest
+from pycobre.errors import StageProblemError
 from pycobre.results import Results, read_policy
 
 RESULT_KEYS = {
@@ -248,6 +252,23 @@ def test_ranks_of_another_launcher_fail_together_and_rank_0_says_why(ranks_by_ha
     assert "forward_passes" in told[0][1]
     assert json.loads(told[0][0])["status"] == "failed"
     assert told[1] == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            StageProblemError(stage=3, status="infeasible", rank=1),
+            "the problem of stage 3, rank 1 is infeasible",
+        ),
+        (StageProblemError(stage=3, status="infeasible"), "rank 1: the problem of stage 3 is infeasible"),
+    ],
+    ids=["named", "unnamed"],
+)
+def test_the_rank_of_an_error_is_told_once(capsys, tmp_path, error, said):
+    with pytest.raises(typer.Exit):
+        _fail(error, 1, RunRequest.of(tmp_path, None), False)
+    assert capsys.readouterr().err == f"pycobre: {said}\n"
 
 
 @pytest.mark.parametrize(("broken", "code"), [(False, 0), (True, 4)], ids=["well", "failing"])

@@ -36,9 +36,16 @@ def test_the_program_trains_and_writes_what_it_says(names, tmp_path):
     assert case.system.differences(system) == []
     assert case.options == names["options"]
     # The same study from files, on two workers, has the same bits.
-    pycobre.train(system, names["options"], num_workers=2, simulation=True, output="two")
+    started = []
+    pycobre.train(
+        system, names["options"], num_workers=2, simulation=True, output="two", on_event=started.append
+    )
     assert digest("two") == digest("study-600")
-    assert Results.open("study-600").manifest["run"]["case"] is None
+    # Where the workers found it is of no use to anybody afterwards.
+    assert started[0].case == str(system)
+    for output in ("study-600", "two"):
+        run = Results.open(output).manifest["run"]
+        assert (run["case"], run["system"], run["warnings"]) == (None, str(system), [])
 
 
 def test_a_directory_has_no_options_and_a_system_no_overrides(names):

@@ -260,11 +260,17 @@ class CaseDirectory:
         """Write all files below *root*."""
         for folder in ("system", "scenarios", "constraints"):
             (root / folder).mkdir(parents=True, exist_ok=True)
-        for file, content in self.documents.items():
-            (root / file).write_text(content if isinstance(content, str) else json.dumps(content))
-        for file, columns in self.tables.items():
-            pq.write_table(as_table(columns), root / file)
+        for file in (*self.documents, *self.tables):
+            self.write_file(root, file)
         return root
+
+    def write_file(self, root: Path, file: str) -> None:
+        """Write one file below *root*."""
+        if file in self.tables:
+            pq.write_table(as_table(self.tables[file]), root / file)
+            return
+        content = self.documents[file]
+        (root / file).write_text(content if isinstance(content, str) else json.dumps(content))
 
 
 @pytest.fixture

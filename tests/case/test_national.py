@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pycobre.case import Case, check_case
+from pycobre.case import Case, check_case, write_case
 from pycobre.lp import HighsSolver, StateLayout, build_stages, cost_scale_of, recover
 from pycobre.stochastic import inflow_recursion, raisable
 
@@ -32,6 +33,13 @@ def test_national_case_has_all_its_parts(national: Case) -> None:
     assert [len(part) for part in parts] == [120, 159, 108, 32, 5, 6]
     assert all(stage.risk_averse for stage in system.stages)
     assert national.options.training_schemes.inflow == "out_of_sample"
+
+
+def test_its_system_without_estimates_is_written_and_reads_back_equal(national: Case, tmp_path: Path) -> None:
+    given = replace(national.system.inflow, residual_ratio=None, residuals=None)
+    system = replace(national.system, inflow=given)
+    written = write_case(system, tmp_path / "case", national.options)  # reads it back itself, or raises
+    assert (written / "config.json").is_file()
 
 
 def test_first_stage_is_dispatched_and_meets_its_demand(national: Case) -> None:

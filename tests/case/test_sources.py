@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pycobre
+from case import exercise as e
 from pycobre.errors import CaseError
 from pycobre.results import Results
+from pycobre.study import noise
 
 SOURCES = "system/non_controllable_sources.json"
 STATS = "scenarios/non_controllable_stats.parquet"
@@ -130,3 +133,26 @@ def test_availability_beyond_a_certain_source_is_refused_when_it_is_replayed(
     assert case is not None, problems
     with pytest.raises(CaseError, match=r"source 8 is certain in stage 1, at 0\.25"):
         pycobre.train(case.path, output=tmp_path / "out")
+
+
+def test_what_is_replayed_in_training_and_simulation_is_worked_out_once(
+    directory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    e.external(directory)
+    replayed = directory.documents[e.CONFIG]["training"]["scenario_source"]
+    directory.put(e.CONFIG, "simulation.scenario_source", replayed)
+    worked_out: list[str] = []
+    inflows, others = noise.replay_inflows, noise._replay
+
+    def of_inflows(*arguments: Any) -> Any:
+        worked_out.append("inflow")
+        return inflows(*arguments)
+
+    def of_others(system: Any, given: Any, kind: str, *more: Any) -> Any:
+        worked_out.append(kind)
+        return others(system, given, kind, *more)
+
+    monkeypatch.setattr(noise, "replay_inflows", of_inflows)
+    monkeypatch.setattr(noise, "_replay", of_others)
+    pycobre.train(directory.write(tmp_path / "case"), simulation=True)
+    assert sorted(worked_out) == ["bus", "inflow", "source"]

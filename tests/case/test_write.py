@@ -158,6 +158,14 @@ def systems(draw: Any) -> System:
     deviation = np.array([[draw(shares)] * count, [0.0] * count])
     matrix = np.eye(4)
     matrix[0, 1] = matrix[1, 0] = draw(shares)
+    in_blocks = draw(st.booleans())
+    rows = {
+        (stage.id, place): ConstraintRow(
+            0.0, draw(amounts), (ConstraintTerm(draw(shares), "thermal_generation", 3),)
+        )
+        for stage in stages
+        for place in ([block.id for block in stage.blocks] if in_blocks else [None])
+    }
     return System(
         tuple(stages), buses, tuple(lines), tuple(thermals), tuple(hydros),
         InflowStatistics(mean, std, coefficients, lag_mean, lag_std, past,
@@ -171,7 +179,8 @@ def systems(draw: Any) -> System:
         (GenericConstraint(7, "both", draw(st.sampled_from([math.inf, 30.0])), {
             (some, None): ConstraintRow(-math.inf, draw(amounts), (
                 ConstraintTerm(draw(shares), "thermal_generation", 3),
-                ConstraintTerm(-draw(shares), "hydro_turbined", up, 0)))}),),
+                ConstraintTerm(-draw(shares), "hydro_turbined", up, 0)))}),
+         GenericConstraint(9, "varies", 20.0, rows)),
         {"thermals": {(3, some, None): {"cost_per_mwh": draw(amounts)}},
          "hydros": {(down, some, None): {"storage_min_hm3": draw(shares), "spillage_cost_per_m3s_h": 2.5},
                     (down, some, 0): {"outflow_min_m3s": draw(shares)}}},
@@ -245,15 +254,17 @@ def test_what_the_format_can_not_say_is_listed_in_full_and_nothing_is_left(tmp_p
 
 def test_what_would_be_read_otherwise_is_refused(tmp_path: Path) -> None:
     system = load_case(EXAMPLES / "toy").system
-    thermal = system.thermals[0].id
+    bus, thermal = system.buses[0].id, system.thermals[0].id
+    generated, short = (
+        ConstraintTerm(1.0, "thermal_generation", thermal),
+        ConstraintTerm(1.0, "bus_deficit", bus),
+    )
     rows = {
-        (stage.id, None): ConstraintRow(
-            -math.inf, 5.0, (ConstraintTerm(1.0 + t, "thermal_generation", thermal),)
-        )
+        (stage.id, None): ConstraintRow(-math.inf, 5.0, (short if t else generated,))
         for t, stage in enumerate(system.stages)
     }
     other = replace(system, constraints=(GenericConstraint(0, "moves", 9.0, rows),))
-    with pytest.raises(CaseError, match=r"read otherwise.*constraint 0.*factor: 2\.0, not 1\.0"):
+    with pytest.raises(CaseError, match=r"read otherwise.*constraint 0.*bus_deficit.*thermal_generation"):
         write_case(other, tmp_path / "case")
     assert not list(tmp_path.iterdir())
 

@@ -1,9 +1,12 @@
 """The balances that anyone can check: they hold as written, and a changed number is found and placed."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import pycobre
 from pycobre.errors import ResultsError
 from pycobre.results import Results
 from pycobre.results import check as checks
@@ -43,6 +46,13 @@ def test_all_balances_hold(written):
     found = written.check()
     assert [balance.name for balance in found] == NAMES
     assert all(balance.holds and balance.count > 0 for balance in found)
+
+
+def test_balances_that_a_study_does_not_have_are_not_told(tmp_path):
+    toy = Path(__file__).parents[2] / "examples" / "toy"
+    results = pycobre.train(toy, output=tmp_path / "out", simulation=True).results
+    found = [balance.name for balance in results.check()]
+    assert found == [name for name in NAMES if "under way" not in name and "ahead" not in name]
 
 
 @pytest.mark.parametrize(

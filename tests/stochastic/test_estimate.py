@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_toeplitz
 
 from pycobre.stochastic import (
     EstimationSettings,
@@ -193,3 +194,79 @@ def test_a_season_with_few_pairs_has_no_correlation_of_its_own():
     past = history(*np.random.default_rng(1).standard_normal((2, 12 * 29)))
     models, _, _, moments = fit(past)
     assert residual_correlation(residuals(past, models, moments), past)[1] == [None] * 12
+
+
+def companion(weights):
+    """The step of (z[t-1], z[t-2], …) to (z[t], z[t-1], …)."""
+    step = np.eye(len(weights), k=-1)
+    step[0] = weights
+    return step
+
+
+def covariances(phi):
+    """Exact covariance of (z[t-1], …, z[t-p]) before each season t of a periodic AR with unit noise."""
+    steps = [companion(of_season) for of_season in phi]
+    unit = np.zeros_like(steps[0])
+    unit[0, 0] = 1.0
+    found = [unit] * len(steps)
+    for t in range(400 * len(steps)):  # by then nothing is left of where it began
+        step = steps[t % len(steps)]
+        found[(t + 1) % len(steps)] = step @ found[t % len(steps)] @ step.T + unit
+    return found
+
+
+@pytest.mark.parametrize("years", [300, 3000, 30000])
+def test_a_periodic_process_comes_back_as_near_as_its_years_allow(years):
+    phi = [[0.5, 0.4], [0.3, 0.5], [0.6, 0.35]]
+    before = covariances(phi)
+    z = simulate(phi, years, 3, seed=years)
+    models, *_, moments = fit(history(z, seasons=3), EstimationSettings(2, 30, False, None))
+    for m, model in enumerate(models[0]):
+        assert len(model.coefficients) == 2
+        found = np.array(model.coefficients) * moments[0].std[m] / moments[0].std[[m - 1, m - 2]]
+        error = np.sqrt(np.diag(np.linalg.inv(before[m])) / years)
+        assert (np.abs(found - phi[m]) < 4 * error).all()
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 6])
+def test_a_single_season_has_the_coefficients_of_levinsons_recursion(order):
+    """With the mean product of all pairs that a lag has, and the deviation of all values."""
+    z = simulate([[0.5, 0.2, 0.1]], 900, 1, seed=order)
+    offset = z - z.mean()
+    rho = np.array([(offset[lag:] * offset[: len(z) - lag]).mean() for lag in range(order + 1)]) / z.var()
+    expected = solve_toeplitz(rho[:-1], rho[1:])
+    models, *_ = fit(history(z, seasons=1), EstimationSettings(order, 30, False, None))
+    # The recursion's last coefficient is the partial autocorrelation that the order is chosen by.
+    significant = abs(expected[-1]) > 1.96 / math.sqrt(len(z))
+    chosen = len(models[0][0].coefficients)
+    assert (chosen == order) == significant
+    assert models[0][0].coefficients == pytest.approx(solve_toeplitz(rho[:chosen], rho[1 : chosen + 1]))
+
+
+def test_a_single_season_has_the_coefficients_that_statsmodels_finds():
+    """``yule_walker(z, order=3, method="adjusted")`` of statsmodels 0.15.0.
+
+    (It is too heavy to be installed for three numbers.)
+    """
+    z = simulate([[0.5, 0.2, 0.1]], 900, 1, seed=4)
+    models, *_ = fit(history(z, seasons=1), EstimationSettings(3, 30, False, None))
+    theirs = [0.4591388075632866, 0.2630558913037387, 0.09314249987302745]
+    assert models[0][0].coefficients == pytest.approx(theirs, rel=1e-10)
+
+
+@pytest.mark.parametrize("years", [300, 3000])
+def test_an_annual_component_comes_back_as_near_as_its_years_allow(years):
+    of_lag, of_year = 0.4, 0.3
+    weights = np.full(12, of_year / 12)
+    weights[0] += of_lag
+    (before,) = covariances([list(weights)])
+    mean_of_year = np.full(12, 1 / 12)
+    std_z, std_a = math.sqrt(before[0, 0]), math.sqrt(mean_of_year @ before @ mean_of_year)
+    z = simulate([list(weights)], 12 * years, 1, seed=years)
+    models, *_ = fit(history(100.0 + z), EstimationSettings(1, 30, True, None))
+    across = before[0] @ mean_of_year / std_z / std_a
+    error = np.sqrt(np.diag(np.linalg.inv([[1.0, across], [across, 1.0]])) / years) / std_z
+    expected = np.array([of_lag, of_year * std_a / std_z])
+    found = np.array([[*model.coefficients, model.annual] for model in models[0]])
+    assert (np.abs(found - expected) < 4 * error).all()
+    assert (np.abs(found.mean(axis=0) - expected) < 4 * error / math.sqrt(12)).all()

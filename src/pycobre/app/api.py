@@ -128,6 +128,7 @@ def train(
         threads=threads,
         simulation=simulation,
         overrides=dict(overrides or {}),
+        is_copy=isinstance(case, System),
     )
     try:
         study = Study(given_case(case, options)) if isinstance(case, System) else None

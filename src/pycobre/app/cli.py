@@ -231,7 +231,9 @@ def _fail(error: Exception, rank: int, request: RunRequest, as_json: bool) -> No
         sys.stderr.write("this is a bug of pycobre's, please report it with the lines above\n")
     elif rank == 0 or not _told_by_rank_0(error):
         told = error if not isinstance(error, WorkerError) else str(error).partition("\n")[0]
-        sys.stderr.write(f"pycobre: {'' if rank == 0 else f'rank {rank}: '}{told}\n")
+        # Some errors name their rank themselves.
+        whose = "" if rank == 0 or getattr(error, "rank", None) == rank else f"rank {rank}: "
+        sys.stderr.write(f"pycobre: {whose}{told}\n")
     if as_json and rank == 0:
         more: dict[str, object] = {"error": type(error).__name__}
         if isinstance(error, WorkerError):

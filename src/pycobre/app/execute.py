@@ -17,6 +17,7 @@ from typing import Literal
 
 from pycobre.app.records import RunEvent, WorkerRecord, from_line
 from pycobre.app.request import RunRequest
+from pycobre.case import given_case, load_case
 from pycobre.comm import Backend, BackendKind, LocalCommunicator, available_backends, launch, launcher_pipe
 from pycobre.errors import BackendNotAvailable, InitializationFailed, InvalidBackend, WorkerError
 from pycobre.results import ResultsWriter
@@ -41,7 +42,7 @@ def run_here(
     PycobreError
         See :meth:`pycobre.study.Study.run`.
     """
-    study = study or Study.load(request.case, request.overrides)
+    study = study or _study_of(request)
     interrupt = threading.Event()
     settings = RunSettings(
         output=Path(request.output),
@@ -94,7 +95,7 @@ def run_on_ranks(
     if ranks == 1:
         yield from run_alone(request, study)
         return
-    Study.load(request.case, request.overrides)
+    _study_of(request)
     ResultsWriter(request.output, force=request.force).abandon()
     command = [sys.executable, "-m", "pycobre.app.worker", request.to_text()]
     causes: dict[int, BaseException] = {}
@@ -115,6 +116,14 @@ def run_on_ranks(
                     yield told
     except WorkerError as error:
         raise error from causes.get(error.rank)
+
+
+def _study_of(request: RunRequest) -> Study:
+    """The study of the case; of a copy that of the system in it, as if there were no directory."""
+    case = load_case(request.case, request.overrides)
+    if request.is_copy:
+        case = given_case(case.system, case.options, case.openings)
+    return Study(case, request.overrides)
 
 
 def backend_of(name: str, ranks: int) -> Literal["shm", "tcp"]:

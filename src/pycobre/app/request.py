@@ -25,6 +25,8 @@ class RunRequest:
         Whether to simulate after training.
     overrides
         Settings on top of the case's ``config.json``, by dotted key.
+    is_copy
+        Whether the case is a system's, written for the ranks of this run alone.
     """
 
     case: str
@@ -33,6 +35,7 @@ class RunRequest:
     threads: int | None = None
     simulation: bool = True
     overrides: dict[str, object] = field(default_factory=dict)
+    is_copy: bool = False
 
     @classmethod
     def of(
@@ -44,11 +47,12 @@ class RunRequest:
         threads: int | None = None,
         simulation: bool = True,
         overrides: dict[str, object] | None = None,
+        is_copy: bool = False,
     ) -> RunRequest:
         """Request with absolute paths; the output goes to ``output`` in the case unless told otherwise."""
         place = case.absolute()
         target = output.absolute() if output is not None else place / "output"
-        return cls(str(place), str(target), force, threads, simulation, overrides or {})
+        return cls(str(place), str(target), force, threads, simulation, overrides or {}, is_copy)
 
     def to_text(self) -> str:
         """The request as JSON."""

@@ -24,8 +24,10 @@ HOURS_TOLERANCE = 1e-6
 
 def check_calendar(case: CaseFiles, findings: Findings) -> None:
     """Note every impossible date, hour and order of time."""
-    _check_dates(case, findings)
-    _check_chain(case, findings)
+    _check_stages(case, findings)
+    if files.STAGES not in case.lost:
+        _check_order(case, findings)
+        _check_chain(case, findings)
     _check_windows(case, findings)
 
 
@@ -39,34 +41,38 @@ def is_calendar_month(start: date, end: date) -> bool:
     return start.day == 1 and end == first_of_next_month(start)
 
 
-def _check_dates(case: CaseFiles, findings: Findings) -> None:
+def _check_stages(case: CaseFiles, findings: Findings) -> None:
     stages = study_stages(case)
-    # Without lags nothing goes by the dates but each stage's own length and discount.
-    lags = any(table is not None for table in (case.inflow_ar, case.inflow_history, case.inflow_annual))
-    before: StageRecord | None = None
     for stage in stages:
-        entity = name_entity("stage", stage.id)
         if stage.end_date <= stage.start_date:
             findings.add(
                 PHYSICS,
                 files.STAGES,
                 f"ends on {stage.end_date}, but starts on {stage.start_date}",
-                entity=entity,
+                entity=name_entity("stage", stage.id),
                 field="end_date",
                 hint="end_date is the day after the last",
             )
+    _check_hours(stages, findings)
+
+
+def _check_order(case: CaseFiles, findings: Findings) -> None:
+    stages = study_stages(case)
+    # Without lags nothing goes by the dates but each stage's own length and discount.
+    lags = any(table is not None for table in (case.inflow_ar, case.inflow_history, case.inflow_annual))
+    before: StageRecord | None = None
+    for stage in stages:
         if before is not None and stage.start_date != before.end_date:
             word = "before" if stage.start_date < before.end_date else "after"
             findings.add(
                 PHYSICS if lags else WARNING,
                 files.STAGES,
                 f"starts on {stage.start_date}, {word} stage {before.id} ends ({before.end_date})",
-                entity=entity,
+                entity=name_entity("stage", stage.id),
                 field="start_date",
                 hint="stages must follow one another without gap or overlap, in the order of their ids",
             )
         before = stage
-    _check_hours(stages, findings)
     if case.stages is None:
         return
     past = sorted(case.stages.pre_study_stages or [], key=lambda stage: -stage.id)
@@ -177,7 +183,7 @@ def _check_windows(case: CaseFiles, findings: Findings) -> None:
     if case.initial is None:
         return
     stages = study_stages(case)
-    first = stages[0].start_date if stages else None
+    first = stages[0].start_date if stages and files.STAGES not in case.lost else None
     by_hydro: dict[int, list[Window]] = {}
     for item in case.initial.recent_observations:
         entity = name_entity("hydro", item.hydro_id)

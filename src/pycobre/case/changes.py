@@ -37,7 +37,8 @@ def resolve_changes(case: CaseFiles, apart: Collection[int], findings: Findings)
         _check_diversions(case.hydros.hydros, found["hydros"], findings)
         _check_fillings(case.hydros.hydros, found["hydros"], findings)
     for table in CHANGE_TABLES:
-        if table.pairs and getattr(case, table.name) is not None:
+        # Of a table in which rows are wrong the others do not say what holds.
+        if table.pairs and getattr(case, table.name) is not None and table.file not in case.lost:
             _check_order(case, table, apart, found[table.kind], findings)
     return {kind: dict(sorted(changes.items(), key=_order)) for kind, changes in found.items() if changes}
 

@@ -67,9 +67,10 @@ class _Resolution:
         assert case.constraints is not None
         self.case, self.findings = case, findings
         self.records = sorted(case.constraints.constraints, key=lambda record: record.id)
-        self.ids: dict[str, list[int]] = {}
-        for kind, _, entities in entities_of(case):
-            self.ids[kind] = [entity.id for entity in entities]
+        self.ids = {
+            kind: case.known(file, (entity.id for entity in entities))
+            for kind, file, entities in entities_of(case)
+        }
         self.named = self._named_expressions()
         parsed = {record.id: self._parse(record.expression, self._entity(record)) for record in self.records}
         self.expressions = {id: expression for id, expression in parsed.items() if expression is not None}
@@ -187,7 +188,9 @@ class _Resolution:
         result: dict[int, dict[tuple[int, int | None], Bounds]] = {}
         if table is None:
             return result
-        known = {record.id: record for record in self.records}
+        known = self.case.known(files.CONSTRAINTS, (record.id for record in self.records))
+        here = {record.id for record in self.records}
+        stages = self.case.known(files.STAGES, (stage.id for stage in study_stages(self.case)))
         blocks = {stage.id: [block.id for block in stage.blocks] for stage in study_stages(self.case)}
         columns = (
             table.ints["constraint_id"].tolist(),
@@ -202,10 +205,12 @@ class _Resolution:
             def note(kind: str, message: str, field: str, entity: str = entity) -> None:
                 self.findings.add(kind, files.CONSTRAINT_BOUNDS, message, entity=entity, field=field)
 
-            if id not in known:
+            if known is not None and id not in known:
                 note(REFERENCE, "does not exist", "constraint_id")
-            elif stage not in blocks:
+            elif stages is not None and stage not in stages:
                 note(REFERENCE, "the stage does not exist", "stage_id")
+            elif id not in here or stage not in blocks:
+                continue  # it is there, and could not be read
             elif block not in (NULL_ID, *blocks[stage]):
                 note(REFERENCE, f"block {block} does not exist in this stage", "block_id")
             elif low > high:
@@ -227,13 +232,16 @@ class _Resolution:
         return any(name in varying for product in (*left, *right) for name, _ in product.names)
 
     def _check_names(self, record: ConstraintRecord) -> None:
+        assert self.case.constraints is not None
         left, right = self.products[record.id]
         entity = self._entity(record)
         defined = {p.name for p in self.case.parameters.scalar_parameters} if self.case.parameters else set()
+        defined |= {expression.name for expression in self.case.constraints.expressions}
+        whole = {files.PARAMETERS, files.CONSTRAINTS}.isdisjoint(self.case.broken | set(self.case.lost))
         for product in (*left, *right):
             for name, _ in product.names:
-                if name not in defined:
-                    near = get_close_matches(name, sorted(defined | set(self.named)), n=1)
+                if name not in defined and whole:
+                    near = get_close_matches(name, sorted(defined), n=1)
                     hint = f"did you mean @{near[0]}?" if near else f"define it in {files.PARAMETERS}"
                     self._note(
                         REFERENCE, f"@{name} is no parameter and no expression", entity, "expression", hint
@@ -279,25 +287,24 @@ class _Resolution:
         selected = dict(variable.selectors)
         pair = {"source_bus", "target_bus"}
         if variable.name == "line_exchange" and set(selected) == pair and variable.entity_id is None:
-            if self._line_between(selected["source_bus"], selected["target_bus"]) is None:
+            whole = files.LINES not in self.case.broken | set(self.case.lost)
+            if self._line_between(selected["source_bus"], selected["target_bus"]) is None and whole:
                 note(REFERENCE, f"no line joins buses {selected['source_bus']} and {selected['target_bus']}")
             return
         allowed = {"bus"} if variable.name in _OF_BUS else set()
         if set(selected) - allowed:
             note(SCHEMA, f"{', '.join(sorted(set(selected) - allowed))}= is not for this variable")
-        if variable.entity_id not in self.ids[noun]:
-            note(
-                REFERENCE,
-                f"{noun} {variable.entity_id} does not exist",
-                f"ids are {list_ids(self.ids[noun])}",
-            )
+        known = self.ids[noun]
+        if known is not None and variable.entity_id not in known:
+            note(REFERENCE, f"{noun} {variable.entity_id} does not exist", f"ids are {list_ids(known)}")
             return
         if variable.block_id is not None and variable.name not in BY_BLOCK:
             note(SCHEMA, "is the same in every block of a stage; leave the block out")
         if "bus" in allowed & set(selected) and self.case.hydros is not None:
-            plant = next(hydro for hydro in self.case.hydros.hydros if hydro.id == variable.entity_id)
-            if selected["bus"] not in [group.bus_id for group in plant.unit_groups]:
-                note(REFERENCE, f"{noun} {plant.id} has no unit group at bus {selected['bus']}")
+            for plant in self.case.hydros.hydros:
+                at = [group.bus_id for group in plant.unit_groups]
+                if plant.id == variable.entity_id and selected["bus"] not in at:
+                    note(REFERENCE, f"{noun} {plant.id} has no unit group at bus {selected['bus']}")
 
     def _line_between(self, source: int, target: int) -> tuple[int, float] | None:
         """Line between two buses, and 1 or -1: whether it is drawn that way."""

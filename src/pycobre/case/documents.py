@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -34,7 +35,29 @@ ITEM_NAMES = {
     "past_anticipated_commitments": ("thermal", "thermal_id"),
     "thermal_bounds": ("thermal", "thermal_id"),
     "load_factors": ("bus", "bus_id"),
+    "contracts": ("contract", "id"),
+    "pumping_stations": ("pumping station", "id"),
+    "non_controllable_sources": ("source", "id"),
+    "non_controllable_factors": ("source", "ncs_id"),
+    "constraints": ("constraint", "id"),
+    "scalar_parameters": ("parameter", "id"),
 }
+
+
+@dataclass(frozen=True)
+class Remainder(Generic[DocumentT]):
+    """A document without the records that are wrong.
+
+    Attributes
+    ----------
+    document
+        What is left.
+    lost
+        Ids of the records left out; ``None`` if one of them has none.
+    """
+
+    document: DocumentT
+    lost: frozenset[int] | None
 
 
 # Stands for a file that can't be read; null is something that a file may hold.
@@ -72,14 +95,44 @@ def read_json(root: Path, file: str, findings: Findings) -> object:
 
 def parse_document(
     content: object, file: str, model: type[DocumentT], findings: Findings, overridden: frozenset[str]
-) -> DocumentT | None:
-    """Model of a file's *content*, or ``None`` after noting every fault."""
+) -> DocumentT | Remainder[DocumentT] | None:
+    """Model of a file's *content*; after noting every fault what is left of it, or ``None``."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        for detail in error.errors(include_url=False):
+        details = error.errors(include_url=False)
+        for detail in details:
             _note(detail, content, file, model, findings, overridden)
+        return _remainder(content, model, details)
+
+
+def _remainder(
+    content: object, model: type[DocumentT], details: Sequence[ErrorDetails]
+) -> Remainder[DocumentT] | None:
+    """What is left without the items of the document's lists that have a fault; ``None`` if others do."""
+    faulty: dict[str, set[int]] = {}
+    for detail in details:
+        match detail["loc"]:
+            case (str(group), int(position), *_):
+                faulty.setdefault(group, set()).add(position)
+            case _:
+                return None
+    assert isinstance(content, Mapping)
+    lost: list[object] = []
+    rest = dict(content)
+    for group, positions in faulty.items():
+        _, key = ITEM_NAMES.get(group, ("", "id"))
+        items = list(enumerate(content[group]))
+        rest[group] = [item for position, item in items if position not in positions]
+        for position, item in items:
+            if position in positions:
+                lost.append(item.get(key) if isinstance(item, Mapping) else None)
+    try:
+        document = model.model_validate(rest)
+    except ValidationError:  # such as a list that has become empty
         return None
+    ids = [id for id in lost if isinstance(id, int)]
+    return Remainder(document, frozenset(ids) if len(ids) == len(lost) else None)
 
 
 def _note(

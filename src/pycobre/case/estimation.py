@@ -98,7 +98,8 @@ def _calendar(case: CaseFiles, findings: Findings) -> SeasonCalendar | None:
             field="season_id",
         )
         return None
-    if {stage.season_id for stage in study_stages(case)} - {season.id for season in definitions.seasons}:
+    ids = [season.id for season in definitions.seasons]
+    if len(set(ids)) < len(ids) or {stage.season_id for stage in study_stages(case)} - set(ids):
         return None  # which is said already
     if case.config.estimation.order_selection == "pacf_annual" and definitions.cycle_type != "monthly":
         findings.add(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pycobre.case.config import Config
 from pycobre.case.entities import (
@@ -21,6 +22,7 @@ from pycobre.case.initial import InitialFile
 from pycobre.case.later import LaterFile
 from pycobre.case.penalties import PenaltiesFile
 from pycobre.case.production import ProductionFile
+from pycobre.case.record import Document
 from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile, SourceFactorsFile
 from pycobre.case.stages import StagesFile
 
@@ -88,7 +90,19 @@ FOLDERS = ("system", "scenarios", "constraints")
 
 @dataclass
 class CaseFiles:
-    """What was read; ``None`` for a file that is absent or wrong, which ``broken`` tells apart."""
+    """What was read; ``None`` for a file that is absent or wrong, which ``broken`` tells apart.
+
+    Attributes
+    ----------
+    broken
+        Files of which nothing can be used.
+    remainders
+        What is left of some of them without what is wrong, by attribute.
+    lost
+        Ids of what was left out of each such file; ``None`` if not all are known.
+    overridden
+        Dotted keys of the configuration that were overridden.
+    """
 
     root: Path
     config: Config | None = None
@@ -136,5 +150,19 @@ class CaseFiles:
     line_penalties: Table | None = None
     hydro_penalties: Table | None = None
     broken: set[str] = field(default_factory=set)
+    remainders: dict[str, Document | Table] = field(default_factory=dict)
+    lost: dict[str, frozenset[int] | None] = field(default_factory=dict)
     overridden: frozenset[str] = frozenset()
-    """Dotted keys of the configuration that were overridden."""
+
+    def readable(self) -> CaseFiles:
+        """With what is left of broken files in their place, for checks that look at what is there.
+
+        What is missing in it may only be missing because it could not be read.
+        """
+        kept: dict[str, Any] = self.remainders
+        return replace(self, **kept, broken=self.broken - set(self.lost))
+
+    def known(self, file: str, ids: Iterable[int]) -> set[int] | None:
+        """The *ids* in a file with those that could not be read; ``None`` if there may be others."""
+        lost = self.lost.get(file, frozenset())
+        return None if file in self.broken or lost is None else {*ids, *lost}

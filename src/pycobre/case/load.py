@@ -16,7 +16,7 @@ from pycobre.case.changes import resolve_changes
 from pycobre.case.config import Config
 from pycobre.case.constraints import resolve_constraints
 from pycobre.case.dimensions import check_dimensions
-from pycobre.case.documents import UNREADABLE, parse_document, read_json
+from pycobre.case.documents import UNREADABLE, Remainder, parse_document, read_json
 from pycobre.case.entities import (
     BusesFile,
     ContractsFile,
@@ -179,22 +179,23 @@ def check_case(
         return None, findings.errors
     files_read = _read(root, overrides or {}, findings)
     _note_strangers(root, findings)
-    refuse_unsupported(files_read, findings)
+    readable = files_read.readable()
+    refuse_unsupported(readable, findings)
     check_options(files_read, findings)
-    check_references(files_read, findings)
+    check_references(readable, findings)
     check_dimensions(files_read, findings)
-    check_calendar(files_read, findings)
-    check_physics(files_read, findings)
-    check_service(files_read, findings)
+    check_calendar(readable, findings)
+    check_physics(readable, findings)
+    check_service(readable, findings)
     check_filling(files_read, findings)
     check_sources(files_read, findings)
     check_travel(files_read, findings)
-    groups = resolve_groups(files_read, findings)
-    changes = resolve_changes(files_read, groups, findings)
+    groups = resolve_groups(readable, findings)
+    changes = resolve_changes(readable, groups, findings)
     check_ahead(files_read, changes, findings)
     production = resolve_production(files_read, findings)
     evaporation = resolve_evaporation(files_read, read_geometry(files_read.geometry), findings)
-    constraints = resolve_constraints(files_read, production.models if production else None, findings)
+    constraints = resolve_constraints(readable, production.models if production else None, findings)
     estimated = estimate_inflow(files_read, findings)
     inflow = stage_inflow(files_read, estimated)
     check_residuals(files_read, inflow, findings)
@@ -249,20 +250,25 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
         content, overridden = apply_overrides(file, content, overrides, findings)
         if file == files.CONFIG:
             result.overridden = overridden
-        parsed = None
+        parsed: Document | Remainder[Document] | None = None
         if content is not UNREADABLE:
             parsed = parse_document(content, file, model, findings, overridden)
-        if parsed is None:
-            result.broken.add(file)
-        else:
+        if isinstance(parsed, Document):
             _check_version(file, parsed.schema_uri, findings)
-        setattr(result, name, parsed)
+            setattr(result, name, parsed)
+            continue
+        result.broken.add(file)
+        if parsed is not None:
+            result.remainders[name], result.lost[file] = parsed.document, parsed.lost
     for name, file, spec in TABLES:
         if (root / file).is_file():
-            table = tables.read_table(root, file, spec, findings)
-            if table is None:
-                result.broken.add(file)
-            setattr(result, name, table)
+            table, whole = tables.read_table(root, file, spec, findings)
+            if whole:
+                setattr(result, name, table)
+                continue
+            result.broken.add(file)
+            if table is not None:
+                result.remainders[name], result.lost[file] = table, None
     return result
 
 

@@ -107,7 +107,9 @@ def _computed(
 ) -> Parameter | None:
     hydros = {hydro.id: hydro for hydro in case.hydros.hydros} if case.hydros else {}
     if spec.hydro_id not in hydros:
-        note("reference", f"hydro {spec.hydro_id} does not exist", "computed_spec.hydro_id")
+        known = case.known(files.HYDROS, hydros)
+        if known is not None and spec.hydro_id not in known:
+            note("reference", f"hydro {spec.hydro_id} does not exist", "computed_spec.hydro_id")
         return None
     reservoir = hydros[spec.hydro_id].reservoir
     if spec.tag in ("min_storage", "max_storage"):

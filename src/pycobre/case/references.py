@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
 import numpy as np
 
 from pycobre.case import files
-from pycobre.case.entities import Entity
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity, plural
 from pycobre.case.limits import CHANGE_TABLES
-from pycobre.case.sources import source_ids
+from pycobre.case.service import entities_of
 from pycobre.case.statistics import study_stages
 from pycobre.case.tables import KEY_WORDS, NULL_ID, Table
 
@@ -29,8 +28,16 @@ def check_references(case: CaseFiles, findings: Findings) -> None:
     _check_initial(case, findings)
 
 
-def _ids(entities: Iterable[Entity]) -> set[int]:
-    return {entity.id for entity in entities}
+def _known_ids(case: CaseFiles) -> dict[str, set[int] | None]:
+    """Ids of the entities of each kind; ``None`` where there may be others."""
+    return {
+        kind: case.known(file, (entity.id for entity in entities))
+        for kind, file, entities in entities_of(case)
+    }
+
+
+def _known_stages(case: CaseFiles) -> set[int] | None:
+    return case.known(files.STAGES, (stage.id for stage in study_stages(case)))
 
 
 def _known(kind: str, ids: Collection[int]) -> str:
@@ -103,8 +110,8 @@ def _check_entities(case: CaseFiles, findings: Findings) -> None:
                 hint=_known(kind, known),
             )
 
-    if case.buses:
-        buses = _ids(case.buses.buses)
+    known_ids = _known_ids(case)
+    if (buses := known_ids["bus"]) is not None:
         for line in case.lines.lines if case.lines else []:
             entity = name_entity("line", line.id, line.name)
             check(files.LINES, entity, "source_bus_id", "bus", line.source_bus_id, buses)
@@ -125,13 +132,12 @@ def _check_entities(case: CaseFiles, findings: Findings) -> None:
             entity = name_entity("hydro", hydro.id, hydro.name)
             for position, group in enumerate(hydro.unit_groups):
                 check(files.HYDROS, entity, f"unit_groups[{position}].bus_id", "bus", group.bus_id, buses)
-    if case.hydros:
-        hydros = _ids(case.hydros.hydros)
+    if (hydros := known_ids["hydro"]) is not None:
         for pump in case.pumping.pumping_stations if case.pumping else []:
             entity = name_entity("pumping station", pump.id, pump.name)
             check(files.PUMPING, entity, "source_hydro_id", "hydro", pump.source_hydro_id, hydros)
             check(files.PUMPING, entity, "destination_hydro_id", "hydro", pump.destination_hydro_id, hydros)
-        for hydro in case.hydros.hydros:
+        for hydro in case.hydros.hydros if case.hydros else []:
             if hydro.downstream_id is not None:
                 entity = name_entity("hydro", hydro.id, hydro.name)
                 check(files.HYDROS, entity, "downstream_id", "hydro", hydro.downstream_id, hydros)
@@ -163,18 +169,9 @@ def _check_seasons(case: CaseFiles, findings: Findings) -> None:
 
 
 def _check_tables(case: CaseFiles, findings: Findings) -> None:
-    stages = {stage.id for stage in study_stages(case)} if case.stages else None
-    hydros = _ids(case.hydros.hydros) if case.hydros else None
-    buses = _ids(case.buses.buses) if case.buses else None
-    entities = {
-        "buses": buses,
-        "lines": _ids(case.lines.lines) if case.lines else None,
-        "thermals": _ids(case.thermals.thermals) if case.thermals else None,
-        "hydros": hydros,
-        "contracts": _ids(case.contracts.contracts) if case.contracts else set(),
-        "pumps": _ids(case.pumping.pumping_stations) if case.pumping else set(),
-        "sources": set(source_ids(case)) if files.SOURCES not in case.broken else None,
-    }
+    stages = _known_stages(case)
+    known_ids = _known_ids(case)
+    hydros, buses, sources = (known_ids[kind] for kind in ("hydro", "bus", "source"))
     # Negative stage ids are periods before the study: inflow statistics may have them.
     checks: list[tuple[Table | None, str, str, set[int] | None, bool]] = [
         (case.inflow_stats, files.INFLOW_STATS, "hydro", hydros, True),
@@ -183,11 +180,11 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
         (case.inflow_history, files.INFLOW_HISTORY, "hydro", hydros, False),
         (case.external_inflow, files.EXTERNAL_INFLOW, "hydro", hydros, False),
         (case.external_load, files.EXTERNAL_LOAD, "bus", buses, False),
-        (case.external_sources, files.EXTERNAL_SOURCES, "ncs", entities["sources"], False),
+        (case.external_sources, files.EXTERNAL_SOURCES, "ncs", sources, False),
         (case.load_stats, files.LOAD_STATS, "bus", buses, False),
-        (case.source_stats, files.SOURCE_STATS, "ncs", entities["sources"], False),
+        (case.source_stats, files.SOURCE_STATS, "ncs", sources, False),
         *(
-            (getattr(case, of.name), of.file, of.key.removesuffix("_id"), entities[of.kind], False)
+            (getattr(case, of.name), of.file, of.key.removesuffix("_id"), known_ids[of.noun], False)
             for of in CHANGE_TABLES
         ),
         (case.group_bounds, files.GROUP_BOUNDS, "hydro", hydros, False),
@@ -234,7 +231,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
 
 def _check_scenarios(case: CaseFiles, findings: Findings) -> None:
     blocks = {stage.id: {block.id for block in stage.blocks} for stage in study_stages(case)}
-    buses = _ids(case.buses.buses) if case.buses else None
+    buses, stages = _known_ids(case)["bus"], _known_stages(case)
     seen: set[tuple[int, int]] = set()
     for factor in case.load_factors.load_factors if case.load_factors else []:
         entity = f"{name_entity('bus', factor.bus_id)}, stage {factor.stage_id}"
@@ -247,10 +244,9 @@ def _check_scenarios(case: CaseFiles, findings: Findings) -> None:
         if (factor.bus_id, factor.stage_id) in seen:
             note("is given more than once", "stage_id", "keep one")
         seen.add((factor.bus_id, factor.stage_id))
-        if case.stages is None:
-            continue
+        if stages is not None and factor.stage_id not in stages:
+            note(f"stage {factor.stage_id} does not exist", "stage_id", _known("stage", stages))
         if factor.stage_id not in blocks:
-            note(f"stage {factor.stage_id} does not exist", "stage_id", _known("stage", set(blocks)))
             continue
         ids = [item.block_id for item in factor.block_factors]
         for id in sorted(set(ids) - blocks[factor.stage_id]):
@@ -264,14 +260,14 @@ def _check_scenarios(case: CaseFiles, findings: Findings) -> None:
     scheduled: list[int] = []
     for entry in case.correlation.schedule or []:
         entity = name_entity("stage", entry.stage_id)
-        if case.stages is not None and entry.stage_id not in blocks:
+        if stages is not None and entry.stage_id not in stages:
             findings.add(
                 REFERENCE,
                 files.CORRELATION,
                 f"stage {entry.stage_id} does not exist",
                 entity=entity,
                 field="schedule",
-                hint=_known("stage", set(blocks)),
+                hint=_known("stage", stages),
             )
         if entry.profile_name not in names:
             near = get_close_matches(entry.profile_name, sorted(names), n=1)
@@ -291,9 +287,9 @@ def _check_scenarios(case: CaseFiles, findings: Findings) -> None:
 
 
 def _check_initial(case: CaseFiles, findings: Findings) -> None:
-    if case.initial is None or case.hydros is None:
+    known = _known_ids(case)["hydro"]
+    if case.initial is None or known is None:
         return
-    known = _ids(case.hydros.hydros)
     lists = (("storage", case.initial.storage), ("recent_observations", case.initial.recent_observations))
     for field, items in lists:
         for id in sorted({item.hydro_id for item in items} - known):

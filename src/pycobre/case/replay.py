@@ -40,6 +40,8 @@ def resolve_scenarios(case: CaseFiles, findings: Findings) -> Scenarios:
         ("load", files.EXTERNAL_LOAD, case.external_load, "bus", "value_mw", random_bus_ids(case)),
         ("ncs", files.EXTERNAL_SOURCES, case.external_sources, "ncs", "value", drawn_source_ids(case)),
     )
+    # What says which entities are random, beside the hydros, which all are.
+    random = {"load": {files.LOAD_STATS}, "ncs": {files.SOURCES, files.SOURCE_STATS}}
     for name, file, table, kind, value, ids in external:
         there = (case.root / file).is_file()
         if (name, "external") not in wanted:
@@ -52,7 +54,7 @@ def resolve_scenarios(case: CaseFiles, findings: Findings) -> Scenarios:
                 "is missing, but forward passes shall replay it",
                 hint=f"add the file, or choose another scheme for scenario_source.{name}",
             )
-        elif table is not None:
+        elif table is not None and not case.broken.intersection(random.get(name, ())):
             found[name, "external"] = _external(case, table, file, kind, value, ids, findings)
             _check_certain(case, table, file, kind, value, ids, findings)
     for name, what in (("load", "demands"), ("ncs", "the sources' availability")):

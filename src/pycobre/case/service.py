@@ -36,13 +36,14 @@ def check_service(case: CaseFiles, findings: Findings) -> None:
     if not stages:
         return
     known = [stage.id for stage in stages]
+    whole = files.STAGES not in case.lost
     for kind, file, records in may_retire(case):
         for record in records:
             entity = name_entity(kind, record.id, record.name)
             service = service_of(record, stages)
             entry, leave = record.entry_stage_id, record.exit_stage_id
             for field, id in (("entry_stage_id", entry), ("exit_stage_id", leave)):
-                if id is not None and known[0] < id < known[-1] and id not in known:
+                if id is not None and known[0] < id < known[-1] and id not in known and whole:
                     findings.add(
                         "reference",
                         file,
@@ -60,7 +61,7 @@ def check_service(case: CaseFiles, findings: Findings) -> None:
                     field="exit_stage_id",
                     hint="the exit stage is the first without it",
                 )
-            elif not any(
+            elif whole and not any(
                 (service.entry_stage_id is None or id >= service.entry_stage_id)
                 and (leave is None or id < leave)
                 for id in known
@@ -74,7 +75,7 @@ def check_service(case: CaseFiles, findings: Findings) -> None:
                 )
     for bus in case.buses.buses if case.buses else []:
         entry = first_stage(bus, stages)
-        if entry is not None and entry > known[-1]:
+        if entry is not None and entry > known[-1] and whole:
             findings.warn(
                 files.BUSES,
                 "is in service in no stage of the study",

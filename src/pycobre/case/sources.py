@@ -72,6 +72,7 @@ def check_sources(case: CaseFiles, findings: Findings) -> None:
 
 def _check_factors(case: CaseFiles, names: dict[int, str], findings: Findings) -> None:
     blocks = {stage.id: {block.id for block in stage.blocks} for stage in study_stages(case)}
+    stages = case.known(files.STAGES, blocks)
     seen: set[tuple[int, int]] = set()
     for item in case.source_factors.non_controllable_factors if case.source_factors else []:
         entity = f"{name_entity('source', item.ncs_id, names.get(item.ncs_id))}, stage {item.stage_id}"
@@ -79,9 +80,9 @@ def _check_factors(case: CaseFiles, names: dict[int, str], findings: Findings) -
         wrong: list[tuple[str, str]] = []
         if item.ncs_id not in names:
             wrong.append((f"source {item.ncs_id} does not exist", "ncs_id"))
-        if item.stage_id not in blocks:
+        if stages is not None and item.stage_id not in stages:
             wrong.append((f"stage {item.stage_id} does not exist", "stage_id"))
-        elif set(ids) - blocks[item.stage_id]:
+        elif set(ids) - blocks.get(item.stage_id, set(ids)):
             strange = list_ids(set(ids) - blocks[item.stage_id])
             wrong.append((f"block {strange} does not exist in this stage", "block_factors"))
         if len(set(ids)) < len(ids):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -26,6 +27,8 @@ NULL_ID = -(2**40)
 MAX_LAG = 120
 
 DAY = "date32[day]"
+# The days that the calendar has, years 1 to 9999.
+FIRST_DAY, LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 DTYPES = {"int32": np.int32, "uint32": np.uint32, "double": np.float64, DAY: np.int32}
 
 KEY_WORDS = {
@@ -193,7 +196,7 @@ PLANES = TableSpec(
         _id("plane_id"),
         Column("gamma_0", "double"),
         Column("gamma_v", "double", minimum=0),
-        Column("gamma_q", "double"),
+        Column("gamma_q", "double", minimum=0),
         Column("gamma_s", "double"),
         Column("kappa", "double", minimum=0, exclusive=True),
     ),
@@ -232,17 +235,20 @@ class Table:
     present: frozenset[str]
 
 
-def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> Table | None:
-    """Table in *file*, or ``None`` after noting every fault."""
+def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> tuple[Table | None, bool]:
+    """Table in *file* without the rows that are wrong, if it can be read, and whether nothing is wrong.
+
+    Every fault is noted.
+    """
     try:
         raw = pq.ParquetFile(root / file).read()
     except (OSError, pa.ArrowException) as error:
         findings.add("structure", file, f"can't be read as Parquet: {str(error).splitlines()[0]}")
-        return None
+        return None, False
     before = findings.count
     _check_columns(raw.schema, file, spec, findings)
     if findings.count > before:
-        return None
+        return None, False
     ints: dict[str, IntArray] = {}
     floats: dict[str, FloatArray] = {}
     for column in spec.columns:
@@ -251,12 +257,17 @@ def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> Ta
         else:
             ints[column.name] = _int_array(raw, column)
     table = Table(raw.num_rows, ints, floats, frozenset(raw.schema.names))
+    wrong = np.zeros(table.rows, dtype=np.bool_)
     for column in spec.columns:
         if column.name in table.present:
-            _check_values(raw, table, column, file, spec, findings)
+            wrong |= _check_values(raw, table, column, file, spec, findings)
     if not spec.merged:
         _check_key(table, file, spec, findings)
-    return table if findings.count == before else None
+    if not wrong.any():
+        return table, findings.count == before
+    kept_ints = {name: values[~wrong] for name, values in ints.items()}
+    kept_floats = {name: values[~wrong] for name, values in floats.items()}
+    return Table(int((~wrong).sum()), kept_ints, kept_floats, table.present), False
 
 
 def describe_row(table: Table, spec: TableSpec, row: int) -> str:
@@ -343,11 +354,14 @@ def _int_array(raw: pa.Table, column: Column) -> IntArray:
 
 def _check_values(
     raw: pa.Table, table: Table, column: Column, file: str, spec: TableSpec, findings: Findings
-) -> None:
+) -> BoolArray:
+    """Which rows have a value in *column* that is wrong, after noting it."""
     null = _nulls(raw, column.name)
+    wrong = np.zeros(table.rows, dtype=np.bool_)
 
     def note(bad: BoolArray, message: str) -> None:
         rows = np.flatnonzero(bad)
+        wrong[rows] = True
         if rows.size:
             more = f" (and in {rows.size - 1} more rows)" if rows.size > 1 else ""
             first = int(rows[0])
@@ -366,12 +380,16 @@ def _check_values(
     values = (table.floats if column.type == "double" else table.ints)[column.name]
     finite = ~null & np.isfinite(values)
     note(~null & ~finite, "must be a finite number, got {value}")
+    if column.type == DAY:
+        outside = (values < FIRST_DAY) | (values > LAST_DAY)
+        note(finite & outside, "must be a day of the years 1 to 9999, got day {value} since 1970")
     if column.minimum is not None:
         word = "above" if column.exclusive else "at least"
         low = values <= column.minimum if column.exclusive else values < column.minimum
         note(finite & low, f"must be {word} {column.minimum:g}, got {{value}}")
     if column.maximum is not None:
         note(finite & (values > column.maximum), f"must be at most {column.maximum:g}, got {{value}}")
+    return wrong
 
 
 def _check_key(table: Table, file: str, spec: TableSpec, findings: Findings) -> None:

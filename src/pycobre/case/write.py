@@ -20,12 +20,12 @@ from pycobre.case.options import StudyOptions
 from pycobre.case.tables import FloatArray, TableSpec
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json, config_json, stages_json
+from pycobre.case.write_constraints import constraint_files
 from pycobre.case.write_entities import entity_files
 from pycobre.case.write_inflow import depth_before, inflow_tables, initial_lists, later_json, refuse_history
 from pycobre.case.write_tables import (
     Rows,
     change_tables,
-    constraint_files,
     correlation_json,
     factor_files,
     group_rows,
@@ -110,7 +110,8 @@ def _content(
     if system.hydros:
         documents[files.PRODUCTION] = production_json(system)
     if system.constraints:
-        documents[files.CONSTRAINTS], tables[files.CONSTRAINT_BOUNDS] = constraint_files(system)
+        constraints, tables[files.CONSTRAINT_BOUNDS] = constraint_files(system)
+        documents |= constraints
     if openings is not None:
         tables[files.NOISE_OPENINGS] = [
             {"stage_id": stage.id, "opening_index": w, "entity_index": d, "value": float(noise[w, d])}

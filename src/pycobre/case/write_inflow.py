@@ -24,14 +24,19 @@ def refuse_history(system: System, findings: Findings) -> None:
     ):
         if getattr(system.inflow, field) is not None:
             findings.add(
-                UNSUPPORTED, files.INFLOW_AR, f"can't be written: {what}", entity="inflow", field=field
+                UNSUPPORTED,
+                files.INFLOW_AR,
+                f"can't be written: {what}",
+                entity="inflow",
+                field=field,
+                hint=f"dataclasses.replace(system.inflow, {field}=None) leaves it out",
             )
 
 
 def depth_before(system: System) -> int:
     """How many periods before the study the lags reach."""
-    used = _used(system)
-    reach = [lag + 1 - _occurrence(system)[t] for _, t, lag in np.argwhere(used).tolist()]
+    used, occurrence = _used(system), _occurrence(system)
+    reach = [lag + 1 - occurrence[t] for t, lag in np.argwhere(used.any(axis=0)).tolist()]
     return max([*reach, 0])
 
 

@@ -1,10 +1,9 @@
-"""Tables of a system that is written as a case: production, statistics, changes, generic constraints."""
+"""Tables of a system that is written as a case: production, statistics, changes."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -18,7 +17,6 @@ from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json
 from pycobre.system import (
     ConstantProductivity,
-    GenericConstraint,
     ProductionModel,
     ProductionPlanes,
     SurfaceEvaporation,
@@ -202,37 +200,3 @@ def _row(columns: Sequence[Any], left: dict[str, float], whole: bool) -> dict[st
         if len(column.attributes) == 1 and column.attributes[0] in left and (column.by_block or whole):
             row[column.column] = left.pop(column.attributes[0])
     return row
-
-
-def constraint_files(system: System) -> tuple[Json, Rows]:
-    """Generic constraints and their bounds; rows with other terms are constraints of their own."""
-    records, bounds = [], []
-    for constraint in system.constraints:
-        price = constraint.slack_cost_per_h
-        slack = {"enabled": False} if math.isinf(price) else {"enabled": True, "penalty": price}
-        records.append(
-            {
-                "id": constraint.id,
-                "name": constraint.name,
-                "expression": _expression(constraint),
-                "slack": slack,
-            }
-        )
-        for (stage, block), row in constraint.rows.items():
-            where = {"constraint_id": constraint.id, "stage_id": stage, "block_id": block}
-            low, high = (None if math.isinf(side) else side for side in (row.lower, row.upper))
-            bounds.append({**where, "bound_lower": low, "bound_upper": high})
-    return {"constraints": records}, bounds
-
-
-def _expression(constraint: GenericConstraint) -> str:
-    row = next(iter(constraint.rows.values()), None)
-    return " ".join(_terms(row.terms)) if row is not None and row.terms else "0"
-
-
-def _terms(terms: Sequence[Any]) -> Iterator[str]:
-    for number, term in enumerate(terms):
-        sign = "-" if math.copysign(1.0, term.factor) < 0 else "+" if number else ""
-        block = "" if term.block_id is None else f", {term.block_id}"
-        bus = "" if term.bus_id is None else f", bus={term.bus_id}"
-        yield f"{sign} {abs(term.factor)!r}*{term.variable}({term.entity_id}{block}{bus})".strip()

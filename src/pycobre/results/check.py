@@ -68,6 +68,8 @@ class Balance:
 def check_balances(results: Results) -> tuple[Balance, ...]:
     """Every balance that the tables of a simulation must keep, in the order in which they are told.
 
+    Those of which the study has none are left out, such as that of water under way where none takes time.
+
     Raises
     ------
     ResultsError
@@ -80,7 +82,7 @@ def check_balances(results: Results) -> tuple[Balance, ...]:
         water = (_water(batch), _continuity(batch), *_under_way(batch))
         for balance in (_power(batch), *water, _commitments(batch), *_money(batch)):
             found[balance.name] = _joined(found.get(balance.name), balance)
-    return tuple(found.values())
+    return tuple(balance for balance in found.values() if balance.count)
 
 
 def _joined(before: Balance | None, now: Balance) -> Balance:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,8 @@ from pycobre.stochastic import (
 from pycobre.system import InflowRecursion, System
 
 FloatArray = NDArray[np.float64]
+Replays = Mapping[tuple[str, str], Replay]
+"""Scenarios as noise, by class (``inflow``, ``load``, ``ncs``) and scheme (``external``, ``historical``)."""
 
 
 def noise_floors(system: System, recursion: InflowRecursion) -> list[NoiseFloor | None]:
@@ -52,47 +56,59 @@ def noise_floors(system: System, recursion: InflowRecursion) -> list[NoiseFloor 
     return floors
 
 
-def forward_noise(
-    case: Case, recursion: InflowRecursion, schemes: Schemes, factors: tuple[FloatArray, ...]
-) -> ForwardNoise | None:
-    """Where forward passes under *schemes* take their noise from; ``None`` if from the openings alone.
+def replays_of(case: Case, recursion: InflowRecursion) -> Replays:
+    """What the forward passes of *case* replay, in training or simulation, as noise.
+
+    Parameters
+    ----------
+    recursion
+        As the inflow models are, before :func:`~pycobre.stochastic.raisable`.
 
     Raises
     ------
     ValueError
         A scenario can't be replayed.
     """
+    system = case.system
+    replays: dict[tuple[str, str], Replay] = {}
+    phases = (case.options.training_schemes, case.options.simulation_schemes)
+    for name, scheme in sorted({pair for schemes in phases for pair in vars(schemes).items()}):
+        given = case.scenarios.get((name, scheme))
+        if scheme in (IN_SAMPLE, OUT_OF_SAMPLE) or given is None:
+            continue
+        if name == "inflow":
+            replays[name, scheme] = replay_inflows(recursion, system.inflow, given)
+            continue
+        if name == "load":
+            random = list(system.load.random_buses)
+            ids = [system.buses[b].id for b in random]
+            mean, std = system.load.mean_mw[random], system.load.std_mw[random]
+            replays[name, scheme] = _replay(system, given, "bus", ids, mean, std)
+        else:
+            drawn = list(system.availability.drawn)
+            ids = [system.sources[s].id for s in drawn]
+            mean, std = system.availability.mean[drawn], system.availability.std[drawn]
+            replays[name, scheme] = _replay(system, given, "source", ids, mean, std)
+    return replays
+
+
+def forward_noise(
+    system: System, replays: Replays, schemes: Schemes, factors: tuple[FloatArray, ...]
+) -> ForwardNoise | None:
+    """Where forward passes under *schemes* take their noise from; ``None`` if from the openings alone."""
     if schemes.in_sample:
         return None
-    system = case.system
     hydros, sources = len(system.hydros), system.first_source_noise
     terms = {
         "inflow": np.arange(hydros),
         "load": np.arange(hydros, sources),
         "ncs": np.arange(sources, system.noise_dimension),
     }
-    replays: dict[str, Replay] = {}
-    for name in terms:
-        scheme = getattr(schemes, name)
-        given = case.scenarios.get((name, scheme))
-        if scheme in (IN_SAMPLE, OUT_OF_SAMPLE) or given is None:
-            continue
-        if name == "inflow":
-            replays[name] = replay_inflows(recursion, system.inflow, given)
-            continue
-        if name == "load":
-            random = list(system.load.random_buses)
-            ids = [system.buses[b].id for b in random]
-            mean, std = system.load.mean_mw[random], system.load.std_mw[random]
-            replays[name] = _replay(system, given, "bus", ids, mean, std)
-        else:
-            drawn = list(system.availability.drawn)
-            ids = [system.sources[s].id for s in drawn]
-            mean, std = system.availability.mean[drawn], system.availability.std[drawn]
-            replays[name] = _replay(system, given, "source", ids, mean, std)
-    fresh = tuple(name for name in terms if getattr(schemes, name) == OUT_OF_SAMPLE)
+    pairs = [(name, getattr(schemes, name)) for name in terms]
+    replayed = {name: replays[name, scheme] for name, scheme in pairs if (name, scheme) in replays}
+    fresh = tuple(name for name, scheme in pairs if scheme == OUT_OF_SAMPLE)
     profiles = system.correlation.profile_of_stage
-    return ForwardNoise(terms, fresh, replays, factors, profiles, system.within_reach)
+    return ForwardNoise(terms, fresh, replayed, factors, profiles, system.within_reach)
 
 
 def _replay(

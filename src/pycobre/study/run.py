@@ -40,7 +40,7 @@ from pycobre.sddp import (
 )
 from pycobre.stochastic import ForwardNoise, correlation_factor, raisable, sample_openings
 from pycobre.study.events import RunFinished, RunSettings, SimulationProgress, StudyEvent, StudyStarted
-from pycobre.study.noise import forward_noise, noise_floors
+from pycobre.study.noise import Replays, forward_noise, noise_floors
 from pycobre.system import InflowRecursion
 
 FloatArray = NDArray[np.float64]
@@ -56,12 +56,13 @@ class Run:
         self,
         case: Case,
         recursion: InflowRecursion,
+        replays: Replays,
         overrides: Mapping[str, object],
         comm: Backend,
         settings: RunSettings,
         writer: ResultsWriter | None,
     ) -> None:
-        self.case, self.overrides = case, overrides
+        self.case, self.replays, self.overrides = case, replays, overrides
         self.comm, self.settings, self.writer = comm, settings, writer
         self.system, self.options = case.system, case.options
         # Noise that is truncated must be able to move every inflow, certain ones too.
@@ -193,7 +194,7 @@ class Run:
         if self.comm.rank == 0:
             factors[:] = [correlation_factor(profile) for profile in profiles]
         self.comm.broadcast(factors.reshape(-1), 0)
-        return forward_noise(self.case, self.given_recursion, schemes, tuple(factors))
+        return forward_noise(self.system, self.replays, schemes, tuple(factors))
 
     def _solvers(self, graph: PolicyGraph, threads: int) -> list[StageSolver]:
         scale = self._cost_scale()
@@ -297,6 +298,7 @@ class Run:
         return {
             **{name: value for name, value in vars(finished).items() if name != "rank"},
             "case": None if self.case.path is None else str(self.case.path.resolve()),
+            "system": str(self.system),
             "overrides": self.overrides,
             "options": vars(self.options),
             "backend": self.comm.backend,

@@ -11,7 +11,7 @@ from pycobre.errors import CaseError, Problem, ResultsError
 from pycobre.results import ResultsWriter
 from pycobre.stochastic import inflow_recursion
 from pycobre.study.events import RunSettings, StudyEvent
-from pycobre.study.noise import forward_noise
+from pycobre.study.noise import replays_of
 from pycobre.study.run import Run
 from pycobre.system import System
 
@@ -36,12 +36,11 @@ class Study:
         self.case = case
         self.overrides = dict(overrides or {})
         self.recursion = inflow_recursion(case.system.inflow, case.system.stages)
-        for schemes in (case.options.training_schemes, case.options.simulation_schemes):
-            try:
-                forward_noise(case, self.recursion, schemes, ())
-            except ValueError as error:
-                what = f"a scenario can't be replayed: {error}"
-                raise CaseError([Problem("physics", what, "config.json", field="scenario_source")]) from error
+        try:
+            self.replays = replays_of(case, self.recursion)
+        except ValueError as error:
+            what = f"a scenario can't be replayed: {error}"
+            raise CaseError([Problem("physics", what, "config.json", field="scenario_source")]) from error
 
     @classmethod
     def load(cls, path: str | PathLike[str], overrides: Mapping[str, object] | None = None) -> Study:
@@ -99,4 +98,4 @@ class Study:
                 raise
 
     def _run(self, comm: Backend, settings: RunSettings, writer: ResultsWriter | None) -> Run:
-        return Run(self.case, self.recursion, self.overrides, comm, settings, writer)
+        return Run(self.case, self.recursion, self.replays, self.overrides, comm, settings, writer)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import socket
-import struct
 import threading
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -23,9 +20,11 @@ from pycobre.comm.heap import HeapRegion
 from pycobre.comm.local import LocalCommunicator
 from pycobre.comm.remembered import Remembered
 from pycobre.comm.tcp import small
+from pycobre.comm.tcp.agendas import Agendas
 from pycobre.comm.tcp.config import TcpConfig
 from pycobre.comm.tcp.control import Ailment, Trouble
 from pycobre.comm.tcp.driver import Driver, Interrupted, Overdue
+from pycobre.comm.tcp.duplicate import meet_again
 from pycobre.comm.tcp.exchange import Exchange
 from pycobre.comm.tcp.flow import Channel, PeerFailed
 from pycobre.comm.tcp.frame import ProtocolError
@@ -33,7 +32,6 @@ from pycobre.comm.tcp.join import join
 from pycobre.comm.tcp.judge import operation_name
 from pycobre.comm.tcp.link import Joined
 from pycobre.comm.tcp.meeting import Agenda, CallsDiffer, Meeting, small_bytes
-from pycobre.comm.tcp.sockets import listen_at
 from pycobre.comm.tcp.verdict import aborted, departed
 from pycobre.comm.tcp.watch import Watch
 from pycobre.errors import AllocationFailed, CollectiveFailed, InitializationFailed, InvalidCommunicator
@@ -43,8 +41,6 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 _ANSWER_BYTES = 200  # of what troubles a rank, or what rank 0 offers
-_OFFER = struct.Struct("<H16s")  # where the ranks of a duplicate meet, and its job
-_AGENDAS = 64  # calls whose agendas are kept, each with room for what this rank brings
 
 
 Method: TypeAlias = Callable[Concatenate["TcpCommunicator", Arguments], Result]
@@ -54,7 +50,7 @@ def _collective(kind: Kind) -> Callable[[Method[Arguments, Result]], Method[Argu
     """Have a method run alone, and end with the group's failure if the group fails in it."""
 
     def guard(method: Method[Arguments, Result]) -> Method[Arguments, Result]:
-        @functools.wraps(method)
+        @wraps(method)
         def guarded(self: TcpCommunicator, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             if not self._use.acquire(False):
                 raise InvalidCommunicator("another thread (or a signal's handler) is using this communicator")
@@ -114,7 +110,6 @@ class TcpCommunicator(Backend):
         self._contributed = False
         self._use = threading.Lock()
         self._small = small_bytes(self.size)
-        self._agendas: dict[object, Agenda] = {}
         self._gathered: Remembered | None = None
         self._reduced: Remembered | None = None
         self._spread: Remembered | None = None
@@ -122,7 +117,8 @@ class TcpCommunicator(Backend):
         self._channels = {peer: Channel(link) for peer, link in joined.data.items()}
         self._driver = Driver(self._watch.wake, self._watch.concerned)
         self._meeting = Meeting(self.rank, self.size, self._channels, self._driver)
-        self._barrier = self._agenda(Kind.BARRIER)
+        self._agendas = Agendas(self._meeting, self.size)
+        self._barrier = self._agendas.of(Kind.BARRIER)
         self._exchange = Exchange(self.rank, self.size, self._channels, self._driver)
         # Others learn of a rank that ends without close(), or forgets its communicator.
         self._end = weakref.finalize(self, _end_open, os.getpid(), self._use, self._watch, self._channels)
@@ -142,7 +138,7 @@ class TcpCommunicator(Backend):
         flat, source = target.reshape(-1), source.reshape(-1)
         places = [flat[start : start + length] for start, length in zip(starts, lengths, strict=True)]
         most = max(lengths) * source.itemsize
-        agenda = self._agenda(Kind.ALLGATHERV, source.dtype, lengths)
+        agenda = self._agendas.of(Kind.ALLGATHERV, source.dtype, lengths)
         if most > self._small:
             self._meet(agenda)
             return self._exchange.gather(self._sequence, source, places)
@@ -163,7 +159,7 @@ class TcpCommunicator(Backend):
             if Remembered.lasts(send, recv):
                 self._reduced = Remembered(reduce, send, recv, reduction)
             return reduce()
-        self._meet(self._agenda(Kind.ALLREDUCE, source.dtype, (source.size,), reduction))
+        self._meet(self._agendas.of(Kind.ALLREDUCE, source.dtype, (source.size,), reduction))
         if source.size:
             self._exchange.reduce(self._sequence, source.reshape(-1), target.reshape(-1), reduction)
 
@@ -172,7 +168,7 @@ class TcpCommunicator(Backend):
         source, target, reduction = check_allreduce(send, recv, op)
         if not source.size or source.nbytes > self._small or not np.shares_memory(source, send):
             return super().prepare_allreduce(send, recv, op)
-        return functools.partial(self._reduce, self._small_reduction(source, target, reduction))
+        return partial(self._reduce, self._small_reduction(source, target, reduction))
 
     @_collective(Kind.ALLREDUCE)
     def _reduce(self, reduce: Callable[[], None]) -> None:
@@ -185,7 +181,7 @@ class TcpCommunicator(Backend):
         if last is not None and last.fits(buf, buf, root):
             return last.repeat()
         target, origin = check_broadcast(buf, root, self.size)
-        agenda = self._agenda(Kind.BROADCAST, target.dtype, (target.size,), origin)
+        agenda = self._agendas.of(Kind.BROADCAST, target.dtype, (target.size,), origin)
         if target.nbytes > self._small:
             self._meet(agenda)
             if self.size > 1:
@@ -220,7 +216,7 @@ class TcpCommunicator(Backend):
     @_collective(Kind.SPLIT_LOCAL)
     def split_local(self) -> LocalCommunicator:
         """A group of this rank alone: what it shares memory with is only itself."""
-        self._meet(self._agenda(Kind.SPLIT_LOCAL))
+        self._meet(self._agendas.of(Kind.SPLIT_LOCAL))
         return LocalCommunicator()
 
     @_collective(Kind.DUPLICATE)
@@ -228,38 +224,9 @@ class TcpCommunicator(Backend):
         """A second communicator of the same ranks, over connections of its own."""
         if self._config is None:
             raise InitializationFailed("tcp", "a group that was made of links can't be duplicated")
-        call, trouble, offer = Call(Kind.DUPLICATE), "", b""
-        listener: socket.socket | None = None
-        made: TcpCommunicator | None = None
-        try:
-            if self.rank == 0 and self.size > 1:
-                try:
-                    listener = listen_at(self._config.listening_address, 0, 4 * self.size + 64)
-                    offer = _OFFER.pack(listener.getsockname()[1], os.urandom(16))
-                except InitializationFailed as error:
-                    trouble = error.message
-            failed = self._agree(call, trouble)
-            if not failed:
-                port, job = _OFFER.unpack(self._exchanged(call, offer)[0][: _OFFER.size])
-                config = replace(
-                    self._config,
-                    port=port or self._config.port,
-                    job=job,
-                    listener=listener.detach() if listener else None,
-                )
-                try:
-                    made = TcpCommunicator(config)
-                except InitializationFailed as error:
-                    trouble = error.message
-                failed = self._agree(call, trouble)
-        finally:
-            if listener is not None:
-                listener.close()
-        if failed or made is None:
-            if made is not None:
-                made.close()
-            raise InitializationFailed("tcp", failed)
-        return made
+        call = Call(Kind.DUPLICATE)
+        agree, exchanged = partial(self._agree, call), partial(self._exchanged, call)
+        return meet_again(self._config, self.rank, self.size, agree, exchanged, TcpCommunicator)
 
     def abort(self, reason: str) -> None:
         """Make every rank's pending and later call raise, with *reason*. From any thread, at any time."""
@@ -282,36 +249,8 @@ class TcpCommunicator(Backend):
         finally:
             self._use.release()
 
-    def _agenda(
-        self,
-        kind: Kind,
-        dtype: np.dtype[Any] | None = None,
-        lengths: tuple[int, ...] = (),
-        argument: int = 0,
-    ) -> Agenda:
-        """The agenda of a call; a loop makes the same few over and over."""
-        key = (kind, dtype, lengths, argument)
-        agenda = self._agendas.get(key)
-        if agenda is None:
-            if len(self._agendas) >= _AGENDAS:
-                self._agendas.clear()
-            call = Call(kind, dtype, lengths, argument)
-            item = 0 if dtype is None else dtype.itemsize
-            if kind is Kind.ALLGATHERV:
-                payload_bytes = [length * item for length in lengths]
-            else:
-                bringing = kind is Kind.ALLREDUCE
-                payload_bytes = [
-                    sum(lengths) * item * (bringing or (kind is Kind.BROADCAST and rank == argument))
-                    for rank in range(self.size)
-                ]
-            if max(payload_bytes) > self._small:
-                payload_bytes = [0] * self.size
-            agenda = self._agendas[key] = self._meeting.plan(call, payload_bytes)
-        return agenda
-
     def _small_reduction(self, source: Array, target: Array, op: ReduceOp) -> Callable[[], None]:
-        agenda = self._agenda(Kind.ALLREDUCE, source.dtype, (source.size,), op)
+        agenda = self._agendas.of(Kind.ALLREDUCE, source.dtype, (source.size,), op)
         return small.reduction(self._meet, agenda, self.rank, source, target, op)
 
     def _meet(self, agenda: Agenda) -> None:
