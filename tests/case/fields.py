@@ -41,13 +41,11 @@ LISTED: dict[tuple[str, str], str] = {
         ),
         _FOR_PEOPLE,
     ),
-    (e.HYDROS, "hydros[].unit_groups[].id"): "nothing refers to it while a plant has one group",
     (e.CONFIG, f"{CUTS}.row_activity_tolerance"): "warned of",
     (e.TAILRACES, "segment_id"): "it tells the parts of a curve apart, which are ordered by their outflows",
     (e.LAGS, "residual_std_ratio"): "warned of",
     (LATER, "thermal_bounds[].max_mw"): "warned of: what is delivered after the study saves nothing in it",
     (e.ANNUAL, "annual_mean_m3s"): "warned of",
-    (e.ENERGY, "reference_outflow_m3s"): "only heads that are not modelled would need it",
     **{
         (
             e.PRODUCTION,
@@ -57,6 +55,7 @@ LISTED: dict[tuple[str, str], str] = {
     },
 }
 ELSEWHERE: dict[tuple[str, str], str] = {
+    (e.CONFIG, "exports.fpha_deviation_points"): "test_fits_are_written_if_asked_for",
     (e.CONFIG, "modeling.cost_scale_factor"): "test_a_cost_scale_is_used_in_every_problem",
     (e.CONFIG, "exports.stochastic"): "test_inflow_models_and_openings_are_written_if_asked_for",
     (e.CONFIG, "training.parallelism.backward_scheduler.method"): "test_a_scheduler_deals_out_other_parts",

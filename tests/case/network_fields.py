@@ -13,7 +13,7 @@ def network() -> Iterator[Row]:
     service = {"entry_stage_id": 1, "exit_stage_id": 2, "operational_start_date": "2024-02-01"}
     file = e.BUSES
     yield key(base, file, "buses.4.id", 9)
-    yield refused(base, file, "buses.0.operational_start_date", "2024-02-01")
+    yield changes(base, file, "buses.0.operational_start_date", "2024-02-01")
     yield changes(base, file, "buses.4.deficit_segments.0.cost", 310.0)
     yield changes(base, file, "buses.4.deficit_segments.0.depth_mw", 3.0)
     file = e.LINES

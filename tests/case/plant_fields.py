@@ -85,18 +85,26 @@ def hydros() -> Iterator[Row]:
     yield changes(small, file, "hydros.0.outflow.min_outflow_m3s", 90.0)
     yield changes(small, file, "hydros.0.outflow.max_outflow_m3s", 9.0)
     yield refused(small, file, "hydros.0.generation.model", "fpha")
-    for owner in ("generation", "unit_groups.0"):
-        yield from fields(
-            changes,
-            small,
-            file,
-            f"hydros.0.{owner}",
-            min_turbined_m3s=49.0,
-            max_turbined_m3s=20.0,
-            min_generation_mw=44.0,
-            max_generation_mw=9.0,
-        )
-    yield changes(small, file, "hydros.0.unit_groups.0.bus_id", 2)
+    yield from fields(
+        changes,
+        small,
+        file,
+        "hydros.0.generation",
+        min_turbined_m3s=49.0,
+        max_turbined_m3s=20.0,
+        min_generation_mw=44.0,
+        max_generation_mw=9.0,
+    )
+    low, high = "hydros.0.unit_groups.1", "hydros.0.unit_groups.0"
+    yield from fields(changes, e.split, file, low, min_turbined_m3s=8.0, min_generation_mw=7.0)
+    yield from fields(changes, e.split, file, high, max_turbined_m3s=21.0, max_generation_mw=12.0)
+    yield changes(e.split, file, "hydros.0.unit_groups.1.bus_id", 1)
+    yield key(e.split, file, "hydros.0.unit_groups.1.id", 7)
+    table = e.BOUNDS.format("hydro_unit_group")
+    yield from columns(changes, e.split, table, 0, max_turbined_m3s=9.0)
+    yield from columns(changes, e.split, table, 1, block_id=None, min_turbined_m3s=8.0, min_generation_mw=8.0)
+    yield from columns(changes, e.split, table, 2, max_generation_mw=5.0)
+    yield from columns(key, e.split, table, 1, hydro_id=5, hydro_unit_group_id=0, stage_id=2)
     yield from fields(
         changes,
         small,
@@ -116,6 +124,7 @@ def hydros() -> Iterator[Row]:
         e.water, file, "hydros.10.filling.start_stage_id", 1, (e.INITIAL, "filling_storage.0.value_hm3", 0.0)
     )
     yield changes(e.water, file, "hydros.10.filling.filling_min_rate_m3s", 4.0)
+    yield changes(e.water, e.BOUNDS.format("hydro"), "filling_min_rate_m3s.4", 5.0)
     yield refused(e.planes, file, "hydros.1.efficiency.type", "variable")
     yield changes(e.planes, file, "hydros.1.efficiency.value", 0.9)
     yield changes(
@@ -153,11 +162,23 @@ def seasonal(hydro_id: int, model: str = "constant_productivity", **choice: Any)
 
 def production() -> Iterator[Row]:
     small, file = e.small, e.PRODUCTION
-    for name, value in (("tolerance_deg", 3.0), ("tolerance_pct", 3.0), ("n_samples", 3)):
-        reduction = {"method": "angle", name: value}
-        yield refused(e.planes, file, "fpha_plane_reduction", reduction, leaf=f"fpha_plane_reduction.{name}")
-    yield refused(
-        e.planes, file, "fpha_plane_reduction", {"method": "angle"}, leaf="fpha_plane_reduction.method"
+    by_distance = {"method": "distance", "tolerance_pct": 0.05, "n_samples": 9}
+    given = ("fpha_plane_reduction", by_distance)
+    yield changes(
+        e.planes,
+        file,
+        "fpha_plane_reduction.tolerance_deg",
+        4.0,
+        ("fpha_plane_reduction", {"method": "angle", "tolerance_deg": 0.0}),
+    )
+    yield changes(e.planes, file, "fpha_plane_reduction.tolerance_pct", 1.0, given)
+    yield changes(e.planes, file, "fpha_plane_reduction.n_samples", 1, given)
+    yield changes(
+        e.planes,
+        file,
+        "fpha_plane_reduction",
+        {"method": "angle", "tolerance_deg": 4.0},
+        leaf="fpha_plane_reduction.method",
     )
     yield key(small, file, "production_models.0.hydro_id", 9)
     yield changes(
@@ -185,19 +206,16 @@ def production() -> Iterator[Row]:
     )
     yield refused(small, file, f"{first}.end_stage_id", 2, two)
     yield changes(small, file, f"{first}.productivity_mw_per_m3s", 0.8)
-    yield refused(
-        small,
-        file,
-        f"{first}.model",
-        "linearized_head",
-        (e.HYDROS, "hydros.0.generation.model", "linearized_head"),
-    )
+    yield changes(e.steep, file, f"{first}.model", "linearized_head", two)
     given = ("production_models.0", seasonal(3, productivity_mw_per_m3s=0.7))
     of_season = "production_models.0.seasons.1"
-    yield refused(small, file, "production_models.0.default_model", "linearized_head", given)
+    some = seasonal(3, productivity_mw_per_m3s=0.7)
+    some["seasons"] = some["seasons"][:2]
+    without = ("production_models.0", some)
+    yield changes(e.steep, file, "production_models.0.default_model", "linearized_head", without)
     yield key(small, file, f"{of_season}.season_id", 9, given)
     yield changes(small, file, f"{of_season}.productivity_mw_per_m3s", 0.6, given)
-    yield refused(small, file, f"{of_season}.model", "linearized_head", given)
+    yield changes(e.steep, file, f"{of_season}.model", "linearized_head", given)
     config = {"source": "computed", "fitting_window": {}}
     by_season = ("production_models.1", seasonal(5, "fpha", fpha_config=config))
     for base, place, also in (
@@ -215,7 +233,7 @@ def production() -> Iterator[Row]:
             ("volume_max_percentile", 0.7),
         ):
             yield changes(base, file, f"{place}.fitting_window.{name}", value, *also)
-        yield refused(base, file, f"{place}.max_planes_per_hydro", 4, *also)
+        yield changes(base, file, f"{place}.max_planes_per_hydro", 2, *also)
         yield key(base, file, f"{place}.source", "precomputed", *also)
         yield changes(base, file, f"{place}.turbine_discretization_points", 3, *also)
         yield changes(base, file, f"{place}.volume_discretization_points", 3, *also)
@@ -252,6 +270,7 @@ def heads() -> Iterator[Row]:
     for power in range(5):
         yield changes(e.curves, e.TAILRACES, f"coefficient_{power}.0", (305.0, 0.06, 3e-4, 3e-6, 3e-8)[power])
     yield from columns(key, e.curves, e.ENERGY, hydro_id=3, stage_id=1)
+    yield from columns(changes, e.rated, e.ENERGY, reference_outflow_m3s=30.0)
     yield from columns(changes, e.curves, e.ENERGY, specific_productivity_mw_per_m3s_per_m=0.007)
     bare = ("equivalent_productivity_mw_per_m3s.0", 0.8)
     yield changes(e.bare, e.ENERGY, "equivalent_productivity_mw_per_m3s.0", 0.7, bare)

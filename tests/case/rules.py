@@ -54,6 +54,7 @@ def warns(base: e.Base, file: str, path: str, value: object, *more: Change, fiel
     return Broken(broken.base, broken.changes, broken.file, broken.field, "warning")
 
 
+GROUP_BOUNDS = e.BOUNDS.format("hydro_unit_group")
 GROUP = "profiles.default.correlation_groups.0"
 HYDRO_BOUNDS, THERMAL_BOUNDS = BOUNDS.format("hydro"), BOUNDS.format("thermal")
 SLACK = {"enabled": False}
@@ -118,12 +119,21 @@ BROKEN: dict[str, Broken] = {
     "semantic.5a.36": breaks(e.changed, THERMAL_BOUNDS, "thermal_id.1", 6, field="max_generation_mw"),
     "semantic.5a.37": breaks(e.changed, THERMAL_BOUNDS, "block_id.0", 1, field="cost_per_mwh"),
     "semantic.5a.40": breaks(e.small, HYDROS, "hydros.0.unit_groups.0.min_turbined_m3s", 60.0),
+    "referential.3": breaks(e.split, GROUP_BOUNDS, "hydro_unit_group_id.0", 7, field="hydro_unit_group_id"),
+    "semantic.5a.39": breaks(e.split, HYDROS, "hydros.0.unit_groups.1.id", 0, field="unit_groups"),
+    "semantic.5a.45": breaks(e.split, GROUP_BOUNDS, "max_turbined_m3s.0", 31.0, field="max_turbined_m3s"),
     "semantic.5a.46": breaks(e.limits, HYDRO_BOUNDS, "min_diversion_m3s.0", 1.0, (HYDROS,
                                                                                   "hydros.0.diversion", None),
                              field="min_diversion_m3s"),
     "semantic.5a.49": breaks(e.changed, THERMAL_BOUNDS, "stage_id.0", 9, field="stage_id"),
     "semantic.5a.50": breaks(e.small, HYDROS, "hydros.0.evaporation", {"coefficients_mm": [1.0] * 12},
                              field="hydro_id", where=GEOMETRY),
+    "semantic.5a.51": warns(e.constraints, CONSTRAINTS, "constraints.1.expression",
+                            "thermal_generation(4) >= @least + 0*@energy - 0*@most",
+                            (PARAMETERS, "scalar_parameters.2.computed_spec.tag", "accumulated_productivity"),
+                            (PARAMETERS, "scalar_parameters.3", {
+                                "id": 4, "name": "most", "kind": "computed",
+                                "computed_spec": {"tag": "max_stored_energy", "hydro_id": 3}})),
     "semantic.5b.1": breaks(e.small, STAGES, "policy_graph.transitions",
                             [{"source_id": 0, "target_id": 9,
                               "probability": 1.0}], field="policy_graph.transitions[0]"),
@@ -171,23 +181,19 @@ BROKEN: dict[str, Broken] = {
 }
 
 _NODES = "graphs of nodes are refused whole (policy_graph.nodes)"
-_GROUPS = "several unit groups, and limits of them by stage, are refused whole"
 _AHEAD = "dispatch that is decided ahead is refused whole (anticipated_config)"
 _TRAVEL = "water that takes time to the next plant is refused whole (travel_time_hours)"
 _PRICES = "prices are taken as they are given, in whatever order they stand"
 WITHOUT: dict[str, str] = {
     "schema.1": "a file that can't be read is made by its rights alone: tests/case/test_robust.py",
-    "referential.3": _GROUPS,
     "referential.11": "contracts are modelled, so no term of them is without effect",
     **dict.fromkeys(("semantic.5a.14", "semantic.5a.15", "semantic.5a.17", "semantic.5a.18", "semantic.5a.28",
                      "semantic.5a.38", "semantic.5a.47"), _AHEAD),
     "semantic.5a.31": "periods that no model reads are not looked at",
     "semantic.5a.33": "lags are whole periods: a season under way is its first stage's own",
     "semantic.5a.34a": "negative inflows are observed, and documented as allowed",
-    **dict.fromkeys(("semantic.5a.39", "semantic.5a.45"), _GROUPS),
     **dict.fromkeys(("semantic.5a.41", "semantic.5a.43", "semantic.5a.44"),
                     "limits of the plant, of its group and of a stage all hold, whichever is the tighter"),
-    "semantic.5a.51": "max_stored_energy needs heads and is refused",
     "semantic.5a.52": "a station is off while one of its reservoirs is not there",
     **dict.fromkeys(("travel_time.1", "travel_time.2", "travel_time.3", "travel_time.4", "travel_time.5",
                      "travel_time.5b", "travel_time.6", "travel_time.12"), _TRAVEL),

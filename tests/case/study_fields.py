@@ -104,7 +104,7 @@ def config() -> Iterator[Row]:
         min_observations_per_season=60,
         max_coefficient_magnitude=0.01,
     )
-    yield from fields(refused, small, file, "exports", states=True, fpha_deviation_points=True)
+    yield from fields(refused, small, file, "exports", states=True)
     yield from fields(refused, small, file, "policy", path="elsewhere", mode="resume")
     for name, more in (("path", {"path": "x"}), ("strict", {"path": "x", "strict": True})):
         yield refused(small, file, "policy.boundary", more, leaf=f"policy.boundary.{name}")

@@ -48,7 +48,8 @@ def priced_planes(directory: Any) -> None:
 
 
 BASES = [
-    e.external, e.constraints, e.changed, e.water, priced_planes, e.curves, e.history, e.annual, e.openings
+    e.external, e.constraints, e.changed, e.water, priced_planes, e.curves, e.history, e.annual, e.openings,
+    e.split, e.steep, e.rated,
 ]  # fmt: skip
 
 

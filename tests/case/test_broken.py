@@ -231,8 +231,6 @@ BREAKS = [
          {"id": 4, "name": "Gas", "operational_start_date": "1990-01-01", "bus_id": 2, "cost_per_mwh": 80.0,
           "generation": {"min_mw": 5.0, "max_mw": 60.0}, "entry_stage_id": 2, "exit_stage_id": 2},
          "physics", GAS, "exit_stage_id"),
-    case("later service", BUSES, "buses.0.operational_start_date", "2024-01-02", "unsupported",
-         "bus 1 (North)", "operational_start_date"),
     case("evaporation without area", HYDROS, "hydros.0.evaporation", {"coefficients_mm": [1.0] * 12},
          "dimension", ALTA, "hydro_id", "system/hydro_geometry.parquet"),
     case("diversion to itself", HYDROS, "hydros.0.diversion", {"downstream_id": 3, "max_flow_m3s": 1.0},

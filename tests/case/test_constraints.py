@@ -124,8 +124,8 @@ CONSTANT = [{"name": "p", "kind": "constant", "value": 1.0}]
         (("@p*bus_excess(1)", ONE, [{"name": "p", "kind": "constant", "values": [[0, 1.0]], "value": 1.0}]),
          ("schema", PARAMETERS, "values")),
         (("@p*bus_excess(1)", ONE, [{"name": "p", "kind": "computed",
-                                     "computed_spec": {"tag": "reference_volume", "hydro_id": 3}}]),
-         ("unsupported", PARAMETERS, "computed_spec.tag")),
+                                     "computed_spec": {"tag": "reference_volume", "hydro_id": 9}}]),
+         ("reference", PARAMETERS, "computed_spec.hydro_id")),
         (("bus_excess(1)", ONE, [*CONSTANT, *CONSTANT]), ("reference", PARAMETERS, "name")),
     ],
 )  # fmt: skip

@@ -126,6 +126,23 @@ def test_inflow_models_and_openings_are_written_if_asked_for(directory: Any, tmp
         assert ("openings" in Results.open(out).tables) is asked
 
 
+def test_fits_are_written_if_asked_for(directory: Any, tmp_path: Path) -> None:
+    exercise.planes(directory)
+    for asked in (False, True):
+        directory.put(exercise.CONFIG, "exports", {"fpha_deviation_points": asked})
+        out = tmp_path / f"out-{asked}"
+        pycobre.train(directory.write(tmp_path / "case"), output=out)
+        results = Results.open(out)
+        assert ("plane_fits" in results.tables) is asked
+    rows = results.table("plane_fits").to_arrow()
+    assert rows.num_rows == 3 * 25  # three stages, five volumes and flows of the lower plant
+    assert set(rows["hydro_id"].to_pylist()) == {5}
+    missed = rows["fitted_mw"].to_numpy() - rows["exact_mw"].to_numpy()
+    assert missed.any()
+    # The one factor is that of least squares: what is missed is at right angles to what is fitted.
+    assert abs(missed @ rows["fitted_mw"].to_numpy()) < 1e-6
+
+
 @pytest.mark.parametrize(
     ("scheduler", "parts"),
     [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 HYDROS, INITIAL = "system/hydros.json", "initial_conditions.json"
+BOUNDS = "constraints/hydro_bounds.parquet"
 
 
 @pytest.fixture
@@ -32,6 +33,26 @@ def test_targets_rise_at_the_least_rate_up_to_the_minimum(dam: Any, reload: Call
     assert filling.penalties.storage_below_cost_per_hm3 == 77.0
     assert (working.turbined_max_m3s, working.penalties.storage_below_cost_per_hm3) == (50.0, 1.0)
     assert all(hydro.service.covers(stage) for stage in case.system.stages)
+
+
+def test_rates_may_differ_by_stage(dam: Any, reload: Callable[..., Any]) -> None:
+    dam.tables[BOUNDS] = {"hydro_id": [3], "stage_id": [0], "filling_min_rate_m3s": [4.0]}
+    case, problems = reload()
+    assert case is not None, problems
+    first = 5.0 + 744 * 0.0036 * 4.0
+    targets = {0: pytest.approx(first), 1: pytest.approx(first + 696 * 0.036)}
+    assert case.system.filling_targets_hm3[0] == targets
+    assert ["brings" in problem.message for problem in problems] == [True]  # 40.8 of 50 hm³
+
+
+@pytest.mark.parametrize(("hydro", "stage"), [(3, 2), (5, 0)])
+def test_a_rate_of_a_reservoir_that_is_not_being_filled_is_refused(
+    dam: Any, reload: Callable[..., Any], hydro: int, stage: int
+) -> None:
+    dam.tables[BOUNDS] = {"hydro_id": [hydro], "stage_id": [stage], "filling_min_rate_m3s": [4.0]}
+    case, problems = reload()
+    assert case is None
+    assert ("reference", BOUNDS, "filling_min_rate_m3s") in [(p.kind, p.file, p.field) for p in problems]
 
 
 @pytest.mark.parametrize(

@@ -115,8 +115,6 @@ def test_one_volume_has_one_productivity(
          ("physics", PRODUCTION, "stage_ranges[0].fpha_config.fitting_window")),
         (lambda d: d.put(PRODUCTION, f"{CONFIG}.turbine_discretization_points", 1),
          ("schema", PRODUCTION, "stage_ranges[0].fpha_config.turbine_discretization_points")),
-        (lambda d: d.put(PRODUCTION, f"{CONFIG}.max_planes_per_hydro", 2),
-         ("unsupported", PRODUCTION, "stage_ranges[0].fpha_config.max_planes_per_hydro")),
     ],
 )  # fmt: skip
 def test_a_function_that_can_not_be_computed_is_refused(
@@ -134,6 +132,92 @@ def test_planes_far_from_the_function_are_warned_of(falls: Any, reload: Callable
     case, _ = reload()
     (warning,) = case.warnings
     assert "MW from the exact function" in warning.message
+
+
+# The planes of Cobre's case d07: of g = K·(0, 50, 70, 85, 95 m) at their ends, from the origin's on.
+SLOPES = [(0.0, 0.8496574808198027), (0.04248287404099002, 0.6797259846558424),
+          (0.0849657480819803, 0.5522773625328715), (0.1274486221229704, 0.4673116144508915),
+          (0.16993149616396055, 0.4248287404099013)]  # fmt: skip
+
+
+def scale(found: Any) -> float:
+    """The factor that planes through no volume and no flow were scaled by."""
+    grid = [(v, q) for v in (0.0, 50.0, 100.0, 150.0, 200.0) for q in (0.0, 12.5, 25.0, 37.5, 50.0)]
+    level = {0.0: 50.0, 50.0: 70.0, 100.0: 85.0, 150.0: 95.0, 200.0: 100.0}
+    exact = np.array([K * q * level[v] for v, q in grid])
+    fitted = np.array([min(g0 + gv * v + gq * q for g0, gv, gq, _ in found) for v, q in grid])
+    return float(np.sum(exact * fitted) / np.sum(fitted * fitted))
+
+
+@pytest.mark.parametrize(
+    ("reduction", "merged"),
+    [
+        ({"method": "angle", "tolerance_deg": 0.0}, []),
+        ({"method": "angle", "tolerance_deg": 3.2}, [(3, 4)]),
+        ({"method": "angle", "tolerance_deg": 90.0}, [(1, 2, 3, 4)]),
+        ({"method": "distance", "tolerance_pct": 0.0, "n_samples": 50}, []),
+        ({"method": "distance", "tolerance_pct": 100.0, "n_samples": 50}, [(1, 2, 3, 4)]),
+    ],
+)
+def test_near_planes_become_their_mean_but_for_the_one_through_the_origin(
+    falls: Any, reload: Callable[..., Any], reduction: Any, merged: list[tuple[int, ...]]
+) -> None:
+    falls.put(PRODUCTION, "fpha_plane_reduction", reduction)
+    found = planes(reload)
+    gone = {k for group in merged for k in group}
+    rest = [slopes for k, slopes in enumerate(SLOPES) if k not in gone]
+    expected = rest + [tuple(np.mean([SLOPES[k] for k in group], axis=0)) for group in merged]
+    assert scale(found) == pytest.approx(1.0)  # of least squared deviation as they are
+    factor = found[0, 2] / SLOPES[0][1]
+    np.testing.assert_allclose(found[:, 1:3], factor * np.array(expected), rtol=1e-9)
+    np.testing.assert_allclose(found[:, [0, 3]], 0.0, atol=1e-9)
+
+
+def test_nothing_that_generates_nothing_is_thinned(falls: Any, reload: Callable[..., Any]) -> None:
+    falls.put(HYDROS, "hydros.0.tailrace.coefficients", [500.0])
+    falls.put(
+        PRODUCTION, "fpha_plane_reduction", {"method": "distance", "tolerance_pct": 1.0, "n_samples": 9}
+    )
+    case, problems = reload()
+    assert case is None
+    assert ("physics", "height_m") in [(problem.kind, problem.field) for problem in problems]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5, 9])
+def test_a_plant_has_no_more_planes_than_it_may(falls: Any, reload: Callable[..., Any], most: int) -> None:
+    falls.put(PRODUCTION, f"{CONFIG}.max_planes_per_hydro", most)
+    found = planes(reload)
+    assert len(found) == min(most, 5)
+    assert scale(found) == pytest.approx(1.0)
+
+
+def test_the_nearest_planes_go_first_and_the_samples_decide_which(
+    falls: Any, reload: Callable[..., Any]
+) -> None:
+    falls.put(PRODUCTION, f"{CONFIG}.max_planes_per_hydro", 4)
+    by_distance = planes(reload)
+    falls.put(PRODUCTION, "fpha_plane_reduction", {"method": "angle", "tolerance_deg": 0.0})
+    by_angle = planes(reload)
+    assert len(by_distance) == len(by_angle) == 4
+    falls.put(
+        PRODUCTION, "fpha_plane_reduction", {"method": "distance", "tolerance_pct": 0.0, "n_samples": 1}
+    )
+    assert len(planes(reload)) == 4
+
+
+def test_thinned_planes_far_from_the_function_are_warned_of(falls: Any, reload: Callable[..., Any]) -> None:
+    falls.put(PRODUCTION, f"{CONFIG}.max_planes_per_hydro", 1)
+    case, _ = reload()
+    (warning,) = case.warnings
+    assert "MW from the exact function" in warning.message
+    assert "more planes" in warning.hint
+
+
+def test_a_reduction_of_given_planes_is_warned_of(directory: Any, reload: Callable[..., Any]) -> None:
+    directory.put(PRODUCTION, "fpha_plane_reduction", {"method": "angle", "tolerance_deg": 3.0})
+    case, problems = reload()
+    assert case is not None, problems
+    assert [problem.field for problem in problems] == ["fpha_plane_reduction"]
 
 
 TAILRACES = "system/tailrace_curves.parquet"

@@ -457,10 +457,9 @@ def test_a_misspelt_file_is_warned_of(directory: Any, load: Callable[..., Any]) 
     )
 
 
-def test_an_empty_file_of_an_unsupported_thing_is_fine(directory: Any, load: Callable[..., Any]) -> None:
+def test_a_file_that_says_nothing_is_fine(directory: Any, load: Callable[..., Any]) -> None:
     directory.documents["post_study_stages.json"] = {"$schema": "x", "stages": [], "thermal_bounds": []}
-    for table in ("hydro_bounds", "hydro_unit_group_bounds"):
-        directory.tables[f"constraints/{table}.parquet"] = {"hydro_id": [], "stage_id": []}
+    directory.tables["constraints/hydro_bounds.parquet"] = {"hydro_id": [], "stage_id": []}
     assert load().warnings == ()
 
 

@@ -14,7 +14,7 @@ def test_it_covers_every_table_but_timing_and_the_policy(write):
     found = digest(write())
     assert set(found) == {
         "stages", "entities", "convergence", "scenarios", "costs", "reservoirs", "hydros", "thermals",
-        "commitments", "transits",
+        "commitments", "transits", "hydro_buses",
         "sources", "constraints", "contracts", "pumping", "buses", "exchanges", "policy",
     }  # fmt: skip
     assert len(set(found.values())) == len(found)

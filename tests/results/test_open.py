@@ -22,6 +22,7 @@ Results out: complete (iteration_limit)
   costs         21 rows
   reservoirs    42 rows
   hydros        70 rows
+  hydro_buses   0 rows
   thermals      105 rows
   commitments   21 rows
   transits      21 rows

@@ -36,7 +36,7 @@ def test_every_table_says_its_name_version_index_and_folder(name):
     assert metadata[b"pycobre.format_version"].decode() == str(FORMAT_VERSION)
     index = index_of(TABLES[name])
     assert tuple(TABLES[name].names[: len(index)]) == index
-    assert FOLDERS[name] in ("training", "system", "stochastic", "simulation")
+    assert FOLDERS[name] in ("training", "system", "stochastic", "production", "simulation")
 
 
 def test_every_cost_term_and_recovery_step_has_a_column():

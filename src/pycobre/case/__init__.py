@@ -1,5 +1,6 @@
 """Case directories in Cobre's 0.18 format: read, checked in full, turned into a power system, and written."""
 
+from pycobre.case.fitting import Fit as Fit
 from pycobre.case.given import given_case as given_case
 from pycobre.case.load import Case as Case
 from pycobre.case.load import check_case as check_case

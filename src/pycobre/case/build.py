@@ -16,7 +16,7 @@ from pycobre.case.filling import filling_of
 from pycobre.case.inflow import StageInflow
 from pycobre.case.lags import Lags
 from pycobre.case.penalties import HydroPenaltyDefaults, SegmentRecord
-from pycobre.case.service import service_of
+from pycobre.case.service import first_stage, service_of
 from pycobre.case.sources import build_source_statistics, build_sources
 from pycobre.case.stages import Cvar
 from pycobre.case.statistics import bus_ids, spread, study_stages
@@ -37,10 +37,12 @@ from pycobre.system import (
     LoadStatistics,
     ProductionModel,
     PumpingStation,
+    Service,
     Stage,
     SurfaceEvaporation,
     System,
     Thermal,
+    UnitGroup,
 )
 
 # What Cobre charges where the file says nothing, per m³/s and hour.
@@ -59,6 +61,7 @@ class Resolved:
     changes: dict[str, Changes]
     constraints: tuple[GenericConstraint, ...]
     evaporation: dict[int, SurfaceEvaporation]
+    groups: dict[int, tuple[UnitGroup, ...]]
 
 
 def build_system(case: CaseFiles, resolved: Resolved) -> System:
@@ -120,10 +123,14 @@ def _segments(records: list[SegmentRecord]) -> tuple[DeficitSegment, ...]:
 def _build_buses(case: CaseFiles) -> tuple[Bus, ...]:
     assert case.buses is not None
     assert case.penalties is not None
-    default = case.penalties.bus
+    default, stages = case.penalties.bus, study_stages(case)
     return tuple(
         Bus(
-            bus.id, bus.name, _segments(bus.deficit_segments or default.deficit_segments), default.excess_cost
+            id=bus.id,
+            name=bus.name,
+            deficit_segments=_segments(bus.deficit_segments or default.deficit_segments),
+            excess_cost_per_mwh=default.excess_cost,
+            service=Service(first_stage(bus, stages)),
         )
         for bus in sorted(case.buses.buses, key=lambda bus: bus.id)
     )
@@ -209,7 +216,9 @@ def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
     initial = (*case.initial.storage, *case.initial.filling_storage)
     storage = {item.hydro_id: item.value_hm3 for item in initial}
     stages = study_stages(case)
-    limits: dict[int, dict[str, Any]] = {hydro.id: dict(hydro_limits(hydro)) for hydro in case.hydros.hydros}
+    limits: dict[int, dict[str, Any]] = {
+        hydro.id: dict(hydro_limits(hydro, apart=hydro.id in resolved.groups)) for hydro in case.hydros.hydros
+    }
     return tuple(
         Hydro(
             id=hydro.id,
@@ -225,6 +234,7 @@ def _build_hydros(case: CaseFiles, resolved: Resolved) -> tuple[Hydro, ...]:
             filling=filling_of(hydro),
             travel_hours=hydro.travel_time_hours or 0.0 if travels(hydro) else 0.0,
             past_outflow=past_outflow(case, hydro),
+            unit_groups=resolved.groups.get(hydro.id, ()),
             service=service_of(hydro, stages),
         )
         for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id)

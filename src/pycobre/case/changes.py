@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from pycobre.system.changes import Changes, Place
 PHYSICS = "physics"
 
 
-def resolve_changes(case: CaseFiles, findings: Findings) -> dict[str, Changes]:
-    """Changes by kind of entity, after noting what is wrong with them."""
+def resolve_changes(case: CaseFiles, apart: Collection[int], findings: Findings) -> dict[str, Changes]:
+    """Changes by kind of entity, after noting what is wrong with them.
+
+    *apart* are the hydro plants whose unit groups have limits of their own.
+    """
     found: dict[str, dict[Place, dict[str, float]]] = {}
     for table in CHANGE_TABLES:
         rows: Table | None = getattr(case, table.name)
@@ -30,12 +33,13 @@ def resolve_changes(case: CaseFiles, findings: Findings) -> dict[str, Changes]:
             _check_emptiness(table, rows, findings)
             _collect(case, table, rows, found.setdefault(table.kind, {}), findings)
     if case.hydros is not None and "hydros" in found:
-        _keep_group_limits(case.hydros.hydros, found["hydros"])
+        _keep_group_limits([plant for plant in case.hydros.hydros if plant.id not in apart], found["hydros"])
         _check_diversions(case.hydros.hydros, found["hydros"], findings)
+        _check_fillings(case.hydros.hydros, found["hydros"], findings)
     for table in CHANGE_TABLES:
         # Of a table in which rows are wrong the others do not say what holds.
         if table.pairs and getattr(case, table.name) is not None and table.file not in case.lost:
-            _check_order(case, table, found[table.kind], findings)
+            _check_order(case, table, apart, found[table.kind], findings)
     return {kind: dict(sorted(changes.items(), key=_order)) for kind, changes in found.items() if changes}
 
 
@@ -150,6 +154,26 @@ def _check_diversions(
             )
 
 
+def _check_fillings(
+    hydros: list[HydroRecord], changes: Mapping[Place, Mapping[str, float]], findings: Findings
+) -> None:
+    """Note rates of reservoirs that are not being filled in the stage."""
+    plants = {hydro.id: hydro for hydro in hydros}
+    for (id, stage, _), values in changes.items():
+        if "rate_min_m3s" not in values or id not in plants:
+            continue
+        filling, entry = plants[id].filling, plants[id].entry_stage_id
+        if filling is None or not filling.start_stage_id <= stage < (stage if entry is None else entry):
+            findings.add(
+                "reference",
+                files.HYDRO_BOUNDS,
+                "is not being filled then",
+                entity=f"{name_entity('hydro', id, plants[id].name)}, stage {stage}",
+                field="filling_min_rate_m3s",
+                hint="leave it out, or fill the reservoir from an earlier stage on",
+            )
+
+
 def _keep_group_limits(hydros: list[HydroRecord], changes: dict[Place, dict[str, float]]) -> None:
     """A unit group's own limits hold beside what a table says of its plant."""
     groups = {hydro.id: hydro.unit_groups[0] for hydro in hydros}
@@ -167,9 +191,13 @@ def _keep_group_limits(hydros: list[HydroRecord], changes: dict[Place, dict[str,
 
 
 def _check_order(
-    case: CaseFiles, table: ChangeTable, changes: Mapping[Place, Mapping[str, float]], findings: Findings
+    case: CaseFiles,
+    table: ChangeTable,
+    apart: Collection[int],
+    changes: Mapping[Place, Mapping[str, float]],
+    findings: Findings,
 ) -> None:
-    own = _own_limits(case, table.kind)
+    own = _own_limits(case, table.kind, apart)
     for place, values in changes.items():
         entity, stage, block = place
         if entity not in own:
@@ -189,7 +217,7 @@ def _check_order(
                 )
 
 
-def _own_limits(case: CaseFiles, kind: str) -> dict[int, dict[str, float]]:
+def _own_limits(case: CaseFiles, kind: str, apart: Collection[int]) -> dict[int, dict[str, float]]:
     """Limits that entities have of themselves, by the names of their attributes."""
     if kind == "thermals":
         return {
@@ -200,7 +228,10 @@ def _own_limits(case: CaseFiles, kind: str) -> dict[int, dict[str, float]]:
             for plant in (case.thermals.thermals if case.thermals else [])
         }
     if kind == "hydros":
-        return {hydro.id: hydro_limits(hydro) for hydro in (case.hydros.hydros if case.hydros else [])}
+        return {
+            hydro.id: hydro_limits(hydro, apart=hydro.id in apart)
+            for hydro in (case.hydros.hydros if case.hydros else [])
+        }
     if kind == "contracts":
         return {
             contract.id: {"power_min_mw": contract.limits.min_mw, "power_max_mw": contract.limits.max_mw}
@@ -212,12 +243,15 @@ def _own_limits(case: CaseFiles, kind: str) -> dict[int, dict[str, float]]:
     }
 
 
-def hydro_limits(hydro: HydroRecord) -> dict[str, float]:
-    """Limits of a hydro plant that hold where nothing else is said; its unit group's are among them."""
+def hydro_limits(hydro: HydroRecord, *, apart: bool = False) -> dict[str, float]:
+    """Limits of a hydro plant that hold where nothing else is said.
+
+    Those of its unit group are among them, unless its groups' limits are kept *apart*.
+    """
     flow, limits = hydro.outflow, {}
     for name in ("turbined_m3s", "generation_mw"):
         quantity, unit = name.split("_")
-        owners = (hydro.generation, hydro.unit_groups[0])
+        owners = (hydro.generation,) if apart else (hydro.generation, hydro.unit_groups[0])
         limits[f"{quantity}_min_{unit}"] = max(float(getattr(owner, f"min_{name}")) for owner in owners)
         limits[f"{quantity}_max_{unit}"] = min(float(getattr(owner, f"max_{name}")) for owner in owners)
     return {

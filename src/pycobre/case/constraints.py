@@ -248,6 +248,23 @@ class _Resolution:
                     )
             if product.variable is not None:
                 self._check_variable(product.variable, entity)
+        self._check_energies({name for product in (*left, *right) for name, _ in product.names}, entity)
+
+    def _check_energies(self, names: set[str], entity: str) -> None:
+        """Warn of a most stored energy beside productivities that it was not made with."""
+        records = self.case.parameters.scalar_parameters if self.case.parameters else []
+        specs = [record.computed_spec for record in records if record.name in names]
+        tags = {(spec.tag, spec.hydro_id) for spec in specs if spec is not None}
+        for hydro in sorted(hydro for tag, hydro in tags if tag == "max_stored_energy"):
+            if ("accumulated_productivity", hydro) in tags:
+                self.findings.warn(
+                    files.CONSTRAINTS,
+                    f"sets max_stored_energy of hydro {hydro} beside its accumulated_productivity, which is"
+                    " that of one volume",
+                    entity=entity,
+                    field="expression",
+                    hint="use integrated_accumulated_productivity",
+                )
 
     def _check_variable(self, variable: Variable, entity: str) -> None:
         def note(kind: str, message: str, hint: str | None = None) -> None:
@@ -359,4 +376,5 @@ class _Resolution:
         if variable.entity_id is None and "source_bus" in selected:
             line, sign = self._line_between(selected["source_bus"], selected["target_bus"]) or (-1, 1.0)
             return ConstraintTerm(0.0, variable.name, line, variable.block_id), sign
-        return ConstraintTerm(0.0, variable.name, variable.entity_id or 0, variable.block_id), 1.0
+        bus = selected.get("bus")
+        return ConstraintTerm(0.0, variable.name, variable.entity_id or 0, variable.block_id, bus), 1.0

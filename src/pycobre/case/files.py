@@ -54,6 +54,7 @@ EXTERNAL_SOURCES = "scenarios/external_ncs_scenarios.parquet"
 NOISE_OPENINGS = "scenarios/noise_openings.parquet"
 THERMAL_BOUNDS = "constraints/thermal_bounds.parquet"
 HYDRO_BOUNDS = "constraints/hydro_bounds.parquet"
+GROUP_BOUNDS = "constraints/hydro_unit_group_bounds.parquet"
 SOURCES = "system/non_controllable_sources.json"
 SOURCE_STATS = "scenarios/non_controllable_stats.parquet"
 SOURCE_FACTORS = "scenarios/non_controllable_factors.json"
@@ -143,6 +144,7 @@ class CaseFiles:
     parameters: ParametersFile | None = None
     constraint_bounds: Table | None = None
     hydro_bounds: Table | None = None
+    group_bounds: Table | None = None
     line_bounds: Table | None = None
     bus_penalties: Table | None = None
     line_penalties: Table | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
@@ -16,6 +18,16 @@ def filling_of(hydro: HydroRecord) -> Filling | None:
         return None
     filling = hydro.filling
     return Filling(filling.start_stage_id, hydro.entry_stage_id, filling.filling_min_rate_m3s)
+
+
+def _rates(case: CaseFiles, hydro: int) -> dict[int, float]:
+    """Least rates of a reservoir, in m³/s, that single stages have of their own, by stage id."""
+    table = case.hydro_bounds
+    if table is None:
+        return {}
+    rates = table.floats["filling_min_rate_m3s"]
+    own = (table.ints["hydro_id"] == hydro) & ~np.isnan(rates)
+    return dict(zip(table.ints["stage_id"][own].tolist(), rates[own].tolist(), strict=True))
 
 
 def check_filling(case: CaseFiles, findings: Findings) -> None:
@@ -58,8 +70,10 @@ def check_filling(case: CaseFiles, findings: Findings) -> None:
             message = f"starts at {started[hydro.id]:g} hm³, beyond its minimum of {low:g} hm³"
             note(files.INITIAL, "filling_storage", message, "it is full enough: leave filling out")
         filled = [stage for stage in stages if start <= stage.id < (entry or start)]
-        hours = sum(block.hours for stage in filled for block in stage.blocks)
-        brought = started[hydro.id] + hm3_per_m3s(hours) * hydro.filling.filling_min_rate_m3s
+        rates = {stage.id: hydro.filling.filling_min_rate_m3s for stage in filled} | _rates(case, hydro.id)
+        brought = started[hydro.id] + sum(
+            hm3_per_m3s(sum(block.hours for block in stage.blocks)) * rates[stage.id] for stage in filled
+        )
         if filled and entry is not None and entry <= known[-1] and brought < low:
             findings.warn(
                 files.HYDROS,

@@ -11,13 +11,13 @@ from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
-from pycobre.case.fitting import Fit, Head, fit, window_of
+from pycobre.case.fitting import Fit, Head, fit, line_of_head, specific_of, window_of
 from pycobre.case.geometry import read_geometry
 from pycobre.case.production import Choice, FphaConfig, ReferenceVolume
 from pycobre.case.stages import StageRecord
 from pycobre.case.tables import NULL_ID, Table
 from pycobre.case.tailrace import read_tailraces
-from pycobre.system import ProductionPlanes
+from pycobre.system import LinearizedHead, ProductionPlanes
 
 REFERENCE_SHARE = 0.65
 """Share of the storage limits that a reservoir's level is taken at where the case says nothing."""
@@ -49,7 +49,10 @@ class Fitting:
         self.geometry = read_geometry(case.geometry)
         self.specific = _read_specific(case.energy)
         self.fits: dict[tuple[int, str, float | None, float | None], Fit | None] = {}
+        self.chosen: dict[tuple[int, int], Fit] = {}
+        """Fits by hydro and stage id."""
         self.users: set[int] = set()
+        self.heads: set[int] = set()
         self.seen_from_above: set[int] = set()
 
     def planes(
@@ -58,26 +61,89 @@ class Fitting:
         """Planes of a plant in a stage, or ``None`` after noting what is missing."""
         assert choice.fpha_config is not None
         self.users.add(hydro.id)
-        keys = ((hydro.id, stage.id), (hydro.id, NULL_ID))
-        specific = next((self.specific[key] for key in keys if key in self.specific), None)
+        specific = self._specific_of(hydro, stage)
         below = self._level_below(hydro, stage)
         key = (hydro.id, choice.fpha_config.model_dump_json(), specific, below)
         if key not in self.fits:
             self.fits[key] = self._fit(hydro, where, choice.fpha_config, specific, below)
         found = self.fits[key]
-        return None if found is None else found.planes
+        if found is None:
+            return None
+        self.chosen[hydro.id, stage.id] = found
+        return found.planes
+
+    def line(
+        self, hydro: HydroRecord, stage: StageRecord, where: str, mw_per_m3s: float
+    ) -> LinearizedHead | None:
+        """Productivity of a plant by its storage in a stage, or ``None`` after noting what is missing."""
+        self.heads.add(hydro.id)
+        points, entity = self.geometry.get(hydro.id), name_entity("hydro", hydro.id, hydro.name)
+        if points is None or len(points.volume_hm3) < 2:
+            if files.GEOMETRY not in self.case.broken:
+                self.findings.add(
+                    "dimension",
+                    files.GEOMETRY,
+                    "needs two points at least: its head is a line in the volume",
+                    entity=entity,
+                    field="hydro_id",
+                    hint="give its heights by volume, or use constant_productivity",
+                )
+            return None
+        if (np.diff(points.volume_hm3) <= 0.0).any():
+            return None  # noted with the other geometries
+        families, below = self.tailraces.get(hydro.id, ()), self._level_below(hydro, stage)
+        reference = self.reference_hm3(hydro, stage)
+        found = line_of_head(Head(hydro, points, None, families, below), mw_per_m3s, reference)
+        if found is None:
+            self.findings.add(
+                "physics",
+                files.GEOMETRY,
+                f"has no head at its reference volume of {reference:g} hm³",
+                entity=entity,
+                field="height_m",
+                hint=f"look at its heights, its tailrace and its losses, or at {where}.reference_volume",
+            )
+        return found
+
+    def head(self, hydro: HydroRecord, stage: StageRecord) -> Head | None:
+        """Exact production function of a plant in a stage, if its levels are known."""
+        points = self.geometry.get(hydro.id)
+        if points is None:
+            return None
+        families, below = self.tailraces.get(hydro.id, ()), self._level_below(hydro, stage)
+        return Head(hydro, points, self._specific_of(hydro, stage), families, below)
+
+    def has_specific(self, hydro: HydroRecord, stage: StageRecord) -> bool:
+        """Whether the case says what a plant makes of a m³/s and m."""
+        own = (
+            self._specific_of(hydro, stage),
+            hydro.specific_productivity_mw_per_m3s_per_m,
+            hydro.efficiency,
+        )
+        return any(value is not None for value in own)
+
+    def specific_mw(self, hydro: HydroRecord, stage: StageRecord) -> float:
+        """MW that a plant makes of 1 m³/s and m in a stage."""
+        return specific_of(hydro, self._specific_of(hydro, stage))
+
+    def _specific_of(self, hydro: HydroRecord, stage: StageRecord) -> float | None:
+        keys = ((hydro.id, stage.id), (hydro.id, NULL_ID))
+        return next((self.specific[key] for key in keys if key in self.specific), None)
+
+    def reference_hm3(self, hydro: HydroRecord, stage: StageRecord) -> float:
+        """Volume that a plant's head is taken at."""
+        store, reference = hydro.reservoir, self.references.get((hydro.id, stage.id))
+        if reference is not None and reference.volume_hm3 is not None:
+            return reference.volume_hm3
+        share = REFERENCE_SHARE if reference is None else reference.percentile or 0.0
+        return store.min_storage_hm3 + share * (store.max_storage_hm3 - store.min_storage_hm3)
 
     def _level_below(self, hydro: HydroRecord, stage: StageRecord) -> float | None:
         """Level of the reservoir below at its reference volume, if that matters to the plant."""
         below = self.hydros.get(-1 if hydro.downstream_id is None else hydro.downstream_id)
         if below is None or below.id not in self.geometry or len(self.tailraces.get(hydro.id, ())) < 2:
             return None
-        store, reference = below.reservoir, self.references.get((below.id, stage.id))
-        share = REFERENCE_SHARE if reference is None else reference.percentile
-        volume = None if reference is None else reference.volume_hm3
-        if volume is None:
-            volume = store.min_storage_hm3 + (share or 0.0) * (store.max_storage_hm3 - store.min_storage_hm3)
-        points = self.geometry[below.id]
+        points, volume = self.geometry[below.id], self.reference_hm3(below, stage)
         self.seen_from_above.add(below.id)
         return float(np.interp(volume, points.volume_hm3, points.height_m))
 
@@ -120,32 +186,42 @@ class Fitting:
         if self.findings.count > before:
             return None
         if hydro.generation.max_turbined_m3s <= 0.0:
-            return Fit(ProductionPlanes(()), 0.0, 0.0, 0.0, 0.0)
+            return Fit(ProductionPlanes(()), *[np.zeros(0)] * 4)
         families = self.tailraces.get(hydro.id, ())
-        found = fit(Head(hydro, points, specific, families, level_below_m), config)
-        if found.most_mw <= 0.0:
+        reduction = self.case.production.fpha_plane_reduction if self.case.production else None
+        found = fit(Head(hydro, points, specific, families, level_below_m), config, reduction)
+        if found.exact_mw.max() <= 0.0:
             hint = "look at its heights, its tailrace and its losses"
             note(
                 "physics", files.GEOMETRY, "has no head at any volume: it generates nothing", "height_m", hint
             )
             return None
-        if math.fabs(found.deviation_mw) > WORST_SHARE * found.most_mw:
+        worst = found.worst
+        deviation = float(found.fitted_mw[worst] - found.exact_mw[worst])
+        if math.fabs(deviation) > WORST_SHARE * found.exact_mw.max():
             self.findings.warn(
                 files.PRODUCTION,
-                f"the fitted planes are up to {found.deviation_mw:+.3g} MW from the exact function"
-                f" (at {found.at_hm3:.4g} hm³ and {found.at_m3s:.4g} m³/s)",
+                f"the fitted planes are up to {deviation:+.3g} MW from the exact function"
+                f" (at {found.volume_hm3[worst]:.4g} hm³ and {found.turbined_m3s[worst]:.4g} m³/s)",
                 entity=entity,
                 field=f"{where}.fpha_config",
-                hint="a narrower fitting window fits better",
+                hint="a narrower fitting window fits better, and so do more planes",
             )
         return found
 
     def check_leftovers(self) -> None:
         """Note what only a computed function would use, and geometries that nothing uses."""
         hydros = self.case.hydros.hydros if self.case.hydros else []
+        if self.case.production and self.case.production.fpha_plane_reduction and not self.users:
+            self.findings.warn(
+                files.PRODUCTION,
+                "has no effect: no planes are computed, and given ones are taken as they are",
+                field="fpha_plane_reduction",
+                hint="leave it out",
+            )
         evaporating = {hydro.id for hydro in hydros if hydro.evaporation is not None}
         idle = (set(self.geometry) & {hydro.id for hydro in hydros}) - evaporating - self.users
-        idle -= self.seen_from_above
+        idle -= self.seen_from_above | self.heads | asked_for(self.case)
         if idle:
             self.findings.warn(
                 files.GEOMETRY,
@@ -153,7 +229,7 @@ class Fitting:
                 " production function is computed",
                 field="hydro_id",
             )
-        idle = (set(self.tailraces) & set(self.hydros)) - self.users
+        idle = (set(self.tailraces) & set(self.hydros)) - self.users - self.heads - asked_for(self.case)
         if idle:
             self.findings.warn(
                 files.TAILRACES,
@@ -165,7 +241,10 @@ class Fitting:
             idle = {
                 hydro.id
                 for hydro in hydros
-                if getattr(hydro, field) is not None and hydro.id not in self.users
+                if getattr(hydro, field) is not None
+                and hydro.id not in self.users
+                and hydro.id not in asked_for(self.case)
+                and (hydro.id not in self.heads or _cancels(hydro, field))
             }
             if idle:
                 self.findings.warn(
@@ -174,6 +253,27 @@ class Fitting:
                     field=field,
                     hint="leave it out",
                 )
+
+
+def asked_for(case: CaseFiles) -> set[int]:
+    """Hydros whose heads a parameter of generic constraints asks for, and those below them."""
+    below = {hydro.id: hydro.downstream_id for hydro in case.hydros.hydros} if case.hydros else {}
+    asked: set[int] = set()
+    for record in case.parameters.scalar_parameters if case.parameters else []:
+        spec = record.computed_spec
+        current: int | None = None if spec is None or spec.tag.endswith("_storage") else spec.hydro_id
+        while current is not None and current not in asked:
+            asked.add(current)
+            current = below.get(current)
+    return asked
+
+
+def _cancels(hydro: HydroRecord, field: str) -> bool:
+    """Whether a field is a factor of the head or the power, which a line through a reference is free of."""
+    losses = hydro.hydraulic_losses
+    return field != "tailrace" and not (
+        field == "hydraulic_losses" and losses is not None and losses.type == "constant"
+    )
 
 
 def _read_specific(table: Table | None) -> dict[tuple[int, int], float]:

@@ -17,10 +17,11 @@ import numpy as np
 
 from pycobre.case.entities import HydroRecord
 from pycobre.case.geometry import Geometry
-from pycobre.case.production import FphaConfig
+from pycobre.case.production import AngleReduction, DistanceReduction, FphaConfig
 from pycobre.case.tables import FloatArray
 from pycobre.case.tailrace import Family, tailrace_height
-from pycobre.system import ProductionPlane, ProductionPlanes
+from pycobre.case.thinning import Face, Grid, thin
+from pycobre.system import LinearizedHead, ProductionPlane, ProductionPlanes
 
 GRAVITY_MW = 9.81e-3
 """MW that 1 m³/s makes in falling 1 m without loss."""
@@ -34,7 +35,7 @@ DIGITS = 12
 """Decimals of a face's coefficients, where volume, flow and power run from 0 to 1."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """Planes, and how far they are from the exact function.
 
@@ -42,17 +43,27 @@ class Fit:
     ----------
     planes
         What was fitted.
-    deviation_mw, at_hm3, at_m3s
-        The largest deviation on the grid, and where it is.
-    most_mw
-        The most that the exact function makes on the grid.
+    volume_hm3, turbined_m3s, exact_mw, fitted_mw : (N,)
+        The grid, what the exact function makes there without spill, and what the planes do.
     """
 
     planes: ProductionPlanes
-    deviation_mw: float
-    at_hm3: float
-    at_m3s: float
-    most_mw: float
+    volume_hm3: FloatArray
+    turbined_m3s: FloatArray
+    exact_mw: FloatArray
+    fitted_mw: FloatArray
+
+    @property
+    def worst(self) -> int:
+        """Point of the grid that the planes are furthest from."""
+        return int(np.argmax(np.abs(self.fitted_mw - self.exact_mw)))
+
+
+def specific_of(hydro: HydroRecord, specific: float | None) -> float:
+    """MW that a plant makes of 1 m³/s and m: what a table says, else the plant, else its efficiency."""
+    own = hydro.specific_productivity_mw_per_m3s_per_m if specific is None else specific
+    efficiency = 1.0 if hydro.efficiency is None else hydro.efficiency.value
+    return GRAVITY_MW * efficiency if own is None else own
 
 
 class Head:
@@ -68,18 +79,38 @@ class Head:
     ) -> None:
         self.hydro, self.geometry = hydro, geometry
         self.families, self.level_below_m = families, level_below_m
-        own = hydro.specific_productivity_mw_per_m3s_per_m if specific is None else specific
-        efficiency = 1.0 if hydro.efficiency is None else hydro.efficiency.value
-        self.mw_per_m3s_m = GRAVITY_MW * efficiency if own is None else own
+        self.mw_per_m3s_m = specific_of(hydro, specific)
 
-    def generation_mw(self, volume_hm3: FloatArray, turbined: FloatArray, spilled: FloatArray) -> FloatArray:
-        """φ at arrays of the same shape."""
+    def net_m(self, volume_hm3: FloatArray, outflow: FloatArray) -> FloatArray:
+        """Height that drives the turbines, at arrays of the same shape; below zero where there is none."""
         level = np.interp(volume_hm3, self.geometry.volume_hm3, self.geometry.height_m)
-        head = level - tailrace_height(self.hydro, self.families, self.level_below_m, turbined + spilled)
+        head = level - tailrace_height(self.hydro, self.families, self.level_below_m, outflow)
         losses = self.hydro.hydraulic_losses
         if losses is not None:
             head = head * (1.0 - losses.value) if losses.type == "factor" else head - losses.value_m
+        return np.asarray(head)
+
+    def generation_mw(self, volume_hm3: FloatArray, turbined: FloatArray, spilled: FloatArray) -> FloatArray:
+        """φ at arrays of the same shape."""
+        head = self.net_m(volume_hm3, turbined + spilled)
         return np.asarray(self.mw_per_m3s_m * turbined * np.maximum(head, 0.0))
+
+
+def line_of_head(head: Head, mw_per_m3s: float, reference_hm3: float) -> LinearizedHead | None:
+    """Productivity as a line in the storage, ``None`` where there is no head at the reference volume.
+
+    Productivity is *mw_per_m3s* at the reference, and goes with the net head at the plant's largest flow. The
+    line is that of the level there; a corner takes the upper one.
+    """
+    flow = np.array([head.hydro.generation.max_turbined_m3s])
+    (net,) = head.net_m(np.array([reference_hm3]), flow)
+    if net <= 0.0:
+        return None
+    volume, points = head.geometry.volume_hm3, len(head.geometry.volume_hm3)
+    left = min(max(int(np.searchsorted(volume, reference_hm3, side="right")) - 1, 0), points - 2)
+    low, high = head.net_m(volume[left : left + 2], np.repeat(flow, 2))
+    rise = float((high - low) / (volume[left + 1] - volume[left]))
+    return LinearizedHead(mw_per_m3s, mw_per_m3s * rise / float(net), reference_hm3)
 
 
 def window_of(hydro: HydroRecord, config: FphaConfig) -> tuple[float, float]:
@@ -100,7 +131,7 @@ def window_of(hydro: HydroRecord, config: FphaConfig) -> tuple[float, float]:
     )
 
 
-def fit(head: Head, config: FphaConfig) -> Fit:
+def fit(head: Head, config: FphaConfig, reduction: AngleReduction | DistanceReduction | None = None) -> Fit:
     """Planes of a plant whose window is not upside down."""
     hydro = head.hydro
     low, high = window_of(hydro, config)
@@ -112,13 +143,14 @@ def fit(head: Head, config: FphaConfig) -> Fit:
     grid_v, grid_q = (part.ravel() for part in np.meshgrid(volumes, flows, indexing="ij"))
     exact = head.generation_mw(grid_v, grid_q, np.zeros(len(grid_v)))
     faces = _upper_faces(grid_v, grid_q, exact)
+    if exact.max() > 0.0 and (reduction is not None or config.max_planes_per_hydro is not None):
+        grid = Grid(float(volumes[0]), float(volumes[-1]), flow, float(exact.max()))
+        faces = thin(faces, grid, reduction, config.max_planes_per_hydro)
     coefficients = np.array([face[:3] for face in faces])
     fitted = (coefficients[:, 0, None] + np.outer(coefficients[:, 1], grid_v)
               + np.outer(coefficients[:, 2], grid_q)).min(axis=0)  # fmt: skip
     weight = float(np.sum(fitted * fitted))
     scale = float(np.sum(fitted * exact)) / weight if weight > 0.0 else 1.0
-    deviation = scale * fitted - exact
-    worst = int(np.argmax(np.abs(deviation)))
     spills = np.linspace(0.0, flow, config.spillage_discretization_points or POINTS)[1:]
     planes = tuple(
         ProductionPlane(
@@ -126,17 +158,7 @@ def fit(head: Head, config: FphaConfig) -> Fit:
         )
         for constant, by_volume, by_flow, at_v, at_q in faces
     )
-    return Fit(
-        ProductionPlanes(planes),
-        float(deviation[worst]),
-        float(grid_v[worst]),
-        float(grid_q[worst]),
-        float(exact.max()),
-    )
-
-
-Face = tuple[float, float, float, float, float]
-"""Constant, by volume, by flow; mean volume and largest flow of its corners."""
+    return Fit(ProductionPlanes(planes), grid_v, grid_q, exact, scale * fitted)
 
 
 def _upper_faces(volume: FloatArray, flow: FloatArray, power: FloatArray) -> list[Face]:
@@ -167,12 +189,12 @@ def _upper_faces(volume: FloatArray, flow: FloatArray, power: FloatArray) -> lis
         corner_volume = float(np.mean([hull.points[i][0] for i in simplex])) * spans[0] + float(volume.min())
         slope = by_volume * spans[2] / spans[0]
         known = faces.get(key)
-        faces[key] = (
+        faces[key] = Face(
             constant * spans[2] - slope * float(volume.min()),
             slope,
             by_flow * spans[2] / spans[1],
             corner_volume,
-            max(corner_flow, known[4]) if known else corner_flow,
+            max(corner_flow, known.at_m3s) if known else corner_flow,
         )
     return [faces[key] for key in sorted(faces)]
 

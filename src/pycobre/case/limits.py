@@ -122,6 +122,7 @@ CHANGE_TABLES: tuple[ChangeTable, ...] = (
             Changing("min_diversion_m3s", ("diversion_min_m3s",)),
             Changing("max_diversion_m3s", ("diversion_max_m3s",)),
             _whole_stage("water_withdrawal_m3s", "withdrawal_m3s", lower=None),
+            _whole_stage("filling_min_rate_m3s", "rate_min_m3s"),
         ),
         (_STORAGE, _OUTFLOW, _TURBINED, _GENERATION, _DIVERSION),
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -30,9 +30,11 @@ from pycobre.case.estimation import estimate_inflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.filling import check_filling
 from pycobre.case.findings import Findings
+from pycobre.case.fitting import Fit
 from pycobre.case.format import FORMAT_VERSION, version_of
 from pycobre.case.generic import ConstraintsFile, ParametersFile
 from pycobre.case.geometry import read_geometry, resolve_evaporation
+from pycobre.case.groups import resolve_groups
 from pycobre.case.inflow import check_residuals, stage_inflow
 from pycobre.case.initial import InitialFile
 from pycobre.case.lags import resolve_lags
@@ -55,7 +57,6 @@ from pycobre.case.sources import check_sources
 from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
 from pycobre.case.travel import check_travel
-from pycobre.case.unsupported import FILES as UNSUPPORTED_FILES
 from pycobre.errors import CaseError, Problem
 from pycobre.stochastic import inflow_recursion
 from pycobre.system import System
@@ -96,6 +97,7 @@ TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
     ("source_stats", files.SOURCE_STATS, tables.SOURCE_STATS),
     ("tailraces", files.TAILRACES, tables.TAILRACES),
     ("geometry", files.GEOMETRY, tables.GEOMETRY),
+    ("group_bounds", files.GROUP_BOUNDS, tables.GROUP_BOUNDS),
     ("constraint_bounds", files.CONSTRAINT_BOUNDS, tables.CONSTRAINT_BOUNDS),
     *((table.name, table.file, table.spec) for table in CHANGE_TABLES),
 )
@@ -121,6 +123,8 @@ class Case:
         demand) in MW, or (scenarios, sources with statistics) as shares of the capacity.
     warnings
         What is odd about the case, but honoured.
+    fits
+        How computed planes were fitted, by hydro and stage id.
     """
 
     path: Path | None
@@ -129,6 +133,7 @@ class Case:
     openings: tuple[FloatArray, ...] | None
     scenarios: Scenarios
     warnings: tuple[Problem, ...]
+    fits: Mapping[tuple[int, int], Fit] = field(default_factory=dict)
 
 
 def load_case(path: str | PathLike[str], overrides: Mapping[str, object] | None = None) -> Case:
@@ -185,11 +190,12 @@ def check_case(
     check_filling(files_read, findings)
     check_sources(files_read, findings)
     check_travel(files_read, findings)
-    changes = resolve_changes(readable, findings)
+    groups = resolve_groups(readable, findings)
+    changes = resolve_changes(readable, groups, findings)
     check_ahead(files_read, changes, findings)
     production = resolve_production(files_read, findings)
     evaporation = resolve_evaporation(files_read, read_geometry(files_read.geometry), findings)
-    constraints = resolve_constraints(readable, production, findings)
+    constraints = resolve_constraints(readable, production.models if production else None, findings)
     estimated = estimate_inflow(files_read, findings)
     inflow = stage_inflow(files_read, estimated)
     check_residuals(files_read, inflow, findings)
@@ -207,11 +213,12 @@ def check_case(
         Resolved(
             inflow=inflow,
             lags=lags,
-            production=production,
+            production=production.models,
             correlation=correlation,
             changes=changes,
             constraints=constraints,
             evaporation=evaporation,
+            groups=groups,
         ),
     )
     try:
@@ -226,6 +233,7 @@ def check_case(
         openings=openings,
         scenarios=scenarios,
         warnings=findings.warnings,
+        fits=production.fits,
     )
     return case, problems
 
@@ -278,7 +286,7 @@ def _check_version(file: str, uri: str | None, findings: Findings) -> None:
 
 def _note_strangers(root: Path, findings: Findings) -> None:
     """Note files that nothing reads: a misspelt name would otherwise go unnoticed."""
-    known = {file for _, file, _, _ in DOCUMENTS} | {file for _, file, _ in TABLES} | set(UNSUPPORTED_FILES)
+    known = {file for _, file, _, _ in DOCUMENTS} | {file for _, file, _ in TABLES}
     found = [path for path in sorted(root.iterdir()) if path.suffix in (".json", ".parquet")]
     for folder in files.FOLDERS:
         if (root / folder).is_dir():

@@ -93,6 +93,8 @@ class StudyOptions:
         Divisor of the costs inside the stage problems, or ``None`` to choose one.
     export_stochastic
         Whether the results hold the inflow models and the openings.
+    export_fits
+        Whether they hold how computed planes were fitted.
     rows
         Which cuts are rows.
     openings_a_part
@@ -113,6 +115,7 @@ class StudyOptions:
     simulation_schemes: Schemes = Schemes()
     cost_scale_factor: float | None = None
     export_stochastic: bool = False
+    export_fits: bool = False
     rows: RowOption = RowOption()
     openings_a_part: int | Literal["half"] | None = None
 
@@ -184,6 +187,7 @@ def read_options(config: Config) -> StudyOptions:
         simulation_schemes=_schemes(simulation.scenario_source or training.scenario_source),
         cost_scale_factor=config.modeling.cost_scale_factor,
         export_stochastic=config.exports.stochastic,
+        export_fits=config.exports.fpha_deviation_points,
         rows=_rows(training.cut_selection),
         openings_a_part=_openings_a_part(training.parallelism),
     )

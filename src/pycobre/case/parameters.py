@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pycobre.case import files
+from pycobre.case.energy import Energy
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids
 from pycobre.case.generic import Computed, ParameterRecord
-from pycobre.case.plants import read_energy
+from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import study_stages
-from pycobre.case.tables import NULL_ID
-from pycobre.system import ConstantProductivity, ProductionModel
+from pycobre.system import ProductionModel
 
 Parameter = Callable[[int, int], float]
 """Value by stage id and block id."""
@@ -23,7 +23,6 @@ _PAYLOAD = {
     "computed": "computed_spec",
     "per_stage_block": "block_values",
 }
-_KNOWN_TAGS = ("equivalent_productivity", "accumulated_productivity", "min_storage", "max_storage")
 
 
 def read_parameters(
@@ -35,6 +34,9 @@ def read_parameters(
     """Parameters by name, those among *used* checked in full."""
     records = case.parameters.scalar_parameters if case.parameters else []
     result: dict[str, Parameter] = {}
+    energy = None
+    if production is not None and any(record.computed_spec for record in records):
+        energy = Energy(case, production)
     names, ids = [record.name for record in records], [record.id for record in records]
     for record in records:
         entity = f"parameter {record.id} ({record.name})"
@@ -50,7 +52,7 @@ def read_parameters(
                 what = "is required for" if field == wanted else "does not belong to"
                 note("schema", f'{what} kind "{record.kind}"', field)
         if record.name in used and getattr(record, wanted) is not None:
-            parameter = _parameter(case, record, production, note)
+            parameter = _parameter(case, record, energy, note)
             if parameter is not None:
                 result[record.name] = parameter
     return result
@@ -59,12 +61,12 @@ def read_parameters(
 def _parameter(
     case: CaseFiles,
     record: ParameterRecord,
-    production: Mapping[int, tuple[ProductionModel, ...]] | None,
+    energy: Energy | None,
     note: Callable[[str, str, str], None],
 ) -> Parameter | None:
     stages = study_stages(case)
     if record.computed_spec is not None:
-        return _computed(case, record.computed_spec, production, note)
+        return _computed(case, record.computed_spec, energy, note)
     if record.value is not None:
         constant = record.value
         return lambda stage, block: constant
@@ -100,7 +102,7 @@ def _parameter(
 def _computed(
     case: CaseFiles,
     spec: Computed,
-    production: Mapping[int, tuple[ProductionModel, ...]] | None,
+    energy: Energy | None,
     note: Callable[[str, str, str], None],
 ) -> Parameter | None:
     hydros = {hydro.id: hydro for hydro in case.hydros.hydros} if case.hydros else {}
@@ -109,37 +111,39 @@ def _computed(
         if known is not None and spec.hydro_id not in known:
             note("reference", f"hydro {spec.hydro_id} does not exist", "computed_spec.hydro_id")
         return None
-    if spec.tag not in _KNOWN_TAGS:
-        note("unsupported", f"{spec.tag} needs heads, which are not modelled for now", "computed_spec.tag")
-        return None
     reservoir = hydros[spec.hydro_id].reservoir
     if spec.tag in ("min_storage", "max_storage"):
         volume = reservoir.min_storage_hm3 if spec.tag == "min_storage" else reservoir.max_storage_hm3
         return lambda stage, block: volume
-    below: int | None = spec.hydro_id
-    plants: list[int] = []
-    while below in hydros and below not in plants:
-        plants.append(below)
-        below = hydros[below].downstream_id if spec.tag == "accumulated_productivity" else None
-    if production is None:
+    if energy is None:
         return None
-    by_stage: dict[int, float] = {}
-    energy = read_energy(case.energy)
-    for t, stage in enumerate(study_stages(case)):
-        values = []
-        for plant in plants:
-            model = production[plant][t]
-            if isinstance(model, ConstantProductivity):
-                values.append(model.mw_per_m3s)
-            else:
-                values.append(energy.get((plant, stage.id), energy.get((plant, NULL_ID), float("nan"))))
-        by_stage[stage.id] = sum(values)
+    by_stage = {stage.id: _value(energy, spec, stage, t) for t, stage in enumerate(study_stages(case))}
     unknown = [stage for stage, value in by_stage.items() if value != value]
     if unknown:
         note(
             "dimension",
-            f"a plant on its way has no productivity in stages {list_ids(unknown)} ({files.ENERGY})",
+            f"a plant on its way has no productivity in stages {list_ids(unknown)}: give it one in"
+            f" {files.ENERGY}, or heights in {files.GEOMETRY}",
             "computed_spec",
         )
         return None
     return lambda stage, block: by_stage[stage]
+
+
+def _value(energy: Energy, spec: Computed, stage: StageRecord, t: int) -> float:
+    """What a tag stands for in a stage; NaN where a plant has no productivity."""
+    hydro, tag = spec.hydro_id, spec.tag
+    if tag == "reference_volume":
+        return energy.reference_hm3(hydro, stage)
+    if tag == "reference_turbine":
+        return energy.reference_m3s(hydro, stage)
+    if tag == "specific_productivity":
+        return energy.specific_mw(hydro, stage)
+    if tag == "equivalent_productivity":
+        return energy.equivalent_mw(hydro, stage, t)
+    if tag == "accumulated_productivity":
+        return sum(energy.equivalent_mw(plant, stage, t) for plant in energy.down_from(hydro))
+    if tag == "integrated_equivalent_productivity":
+        return energy.integrated_mw(hydro, stage, t)
+    accumulated = sum(energy.integrated_mw(plant, stage, t) for plant in energy.down_from(hydro))
+    return accumulated * energy.span_hm3(hydro) if tag == "max_stored_energy" else accumulated

@@ -68,9 +68,12 @@ def _check_limits(case: CaseFiles, findings: Findings) -> None:
             "m³/s",
         )
         for name, unit in (("turbined_m3s", "m³/s"), ("generation_mw", "MW")):
-            for owner, prefix in ((hydro.generation, "generation"), (hydro.unit_groups[0], "unit_groups[0]")):
+            groups = [(group, f"unit_groups[{number}]") for number, group in enumerate(hydro.unit_groups)]
+            for owner, prefix in ((hydro.generation, "generation"), *groups):
                 low, high = getattr(owner, f"min_{name}"), getattr(owner, f"max_{name}")
                 check(files.HYDROS, entity, f"{prefix}.min_{name}", low, high, unit)
+            if len(groups) > 1:
+                continue
             quantity, _, unit_name = name.partition("_")
             held = hydro_limits(hydro)
             low, high = held[f"{quantity}_min_{unit_name}"], held[f"{quantity}_max_{unit_name}"]

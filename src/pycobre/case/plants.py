@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
-from pycobre.case.fitted import Fitting, is_computed
-from pycobre.case.production import BySeason, ByStageRange, Choice
+from pycobre.case.fitted import Fitting, asked_for, is_computed
+from pycobre.case.fitting import Fit
+from pycobre.case.production import BySeason, ByStageRange, Choice, ReferenceVolume
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import study_stages
 from pycobre.case.tables import NULL_ID, Table
@@ -24,8 +26,16 @@ PRODUCTIVITY = "equivalent_productivity_mw_per_m3s"
 Chosen = tuple[StageRecord, str, Choice]
 
 
-def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[ProductionModel, ...]] | None:
-    """Production models by hydro id, one a stage, or ``None`` where something is missing or wrong."""
+@dataclass(frozen=True, eq=False)
+class Production:
+    """Models by hydro id, one a stage, and the fits of those that were computed, by stage id too."""
+
+    models: dict[int, tuple[ProductionModel, ...]]
+    fits: dict[tuple[int, int], Fit]
+
+
+def resolve_production(case: CaseFiles, findings: Findings) -> Production | None:
+    """Production of every plant, or ``None`` where something is missing or wrong."""
     if case.hydros is None or case.stages is None or files.PRODUCTION in case.broken:
         return None
     before = findings.count
@@ -37,12 +47,7 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
         for hydro in case.hydros.hydros
         if hydro.id in models
     }
-    references = {
-        (id, stage.id): choice.reference_volume
-        for id, chosen in chosen_by_id.items()
-        for stage, _, choice in chosen
-    }
-    fitting = Fitting(case, references, findings)
+    fitting = Fitting(case, read_references(case), findings)
     planes = None if files.PLANES in case.broken else _read_planes(case.planes)
     energy = None if files.ENERGY in case.broken else read_energy(case.energy)
     result: dict[int, tuple[ProductionModel, ...]] = {}
@@ -68,9 +73,14 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
             else _resolve(hydro.id, stage, choice, planes, energy, users)
             for stage, where, choice in chosen
         ]
-        _note_gaps(
-            chosen, resolved, (planes, energy), hydro.generation.max_turbined_m3s > 0.0, entity, findings
-        )
+        turbines = hydro.generation.max_turbined_m3s > 0.0
+        _note_gaps(chosen, resolved, (planes, energy), turbines, entity, findings)
+        resolved = [
+            fitting.line(hydro, stage, where, model.mw_per_m3s)
+            if choice.model == "linearized_head" and isinstance(model, ConstantProductivity) and turbines
+            else model
+            for model, (stage, where, choice) in zip(resolved, chosen, strict=True)
+        ]
         if any(is_computed(choice) for _, _, choice in chosen):
             users["fpha"].add(hydro.id)
         result[hydro.id] = tuple(model for model in resolved if model is not None)
@@ -78,7 +88,18 @@ def resolve_production(case: CaseFiles, findings: Findings) -> dict[int, tuple[P
     _check_leftovers(case, users, findings)
     # Of a broken table nothing is told here.
     whole = energy is not None and all(len(models) == len(stages) for models in result.values())
-    return result if findings.count == before and whole else None
+    return Production(result, fitting.chosen) if findings.count == before and whole else None
+
+
+def read_references(case: CaseFiles) -> dict[tuple[int, int], ReferenceVolume | None]:
+    """Reference volumes of production models, by hydro and stage id."""
+    stages, silent = study_stages(case), Findings()
+    models = case.production.production_models if case.production else []
+    return {
+        (model.hydro_id, stage.id): choice.reference_volume
+        for model in models
+        for stage, _, choice in _choose(model, stages, "", silent)
+    }
 
 
 def _choose(
@@ -247,7 +268,7 @@ def _note_gaps(
         if model is None and not is_computed(choice)
     ]
     no_planes = [id for id, choice in bare if choice.model == "fpha"]
-    no_productivity = [id for id, choice in bare if choice.model == "constant_productivity"]
+    no_productivity = [id for id, choice in bare if choice.model != "fpha"]
     if no_planes and planes is not None:
         findings.add(
             DIMENSION,
@@ -289,7 +310,7 @@ def _check_leftovers(case: CaseFiles, users: dict[str, set[int]], findings: Find
                 hint=f'their model in {files.PRODUCTION} is not "fpha" with source "precomputed"',
             )
     if case.energy is not None:
-        idle = set(case.energy.ints["hydro_id"].tolist()) - users["energy"] - users["fpha"]
+        idle = set(case.energy.ints["hydro_id"].tolist()) - users["energy"] - users["fpha"] - asked_for(case)
         if idle:
             findings.warn(
                 files.ENERGY,

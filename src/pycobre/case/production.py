@@ -77,17 +77,25 @@ class BySeason(Record):
     seasons: list[SeasonChoice]
 
 
-class PlaneReduction(Record):
-    """How computed planes are thinned out."""
+class AngleReduction(Record):
+    """Computed planes become one where the angle between them is small."""
 
-    method: Literal["angle", "distance"]
-    tolerance_deg: float | None = None
-    tolerance_pct: float | None = None
-    n_samples: Count | None = None
+    method: Literal["angle"]
+    tolerance_deg: Annotated[float, Field(ge=0, le=90)]
+
+
+class DistanceReduction(Record):
+    """Computed planes become one where what they make differs little."""
+
+    method: Literal["distance"]
+    tolerance_pct: Annotated[float, Field(ge=0)]
+    n_samples: Count
 
 
 class ProductionFile(Document):
     """``system/hydro_production_models.json``."""
 
     production_models: list[Annotated[ByStageRange | BySeason, Field(discriminator="selection_mode")]]
-    fpha_plane_reduction: PlaneReduction | None = None
+    fpha_plane_reduction: Annotated[
+        AngleReduction | DistanceReduction | None, Field(discriminator="method")
+    ] = None

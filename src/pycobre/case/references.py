@@ -187,6 +187,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
             (getattr(case, of.name), of.file, of.key.removesuffix("_id"), known_ids[of.noun], False)
             for of in CHANGE_TABLES
         ),
+        (case.group_bounds, files.GROUP_BOUNDS, "hydro", hydros, False),
         (case.planes, files.PLANES, "hydro", hydros, False),
         (case.energy, files.ENERGY, "hydro", hydros, False),
         (case.geometry, files.GEOMETRY, "hydro", hydros, False),

@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-
-import pyarrow as pa
 
 from pycobre.case import files
-from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity
+from pycobre.case.fitted import asked_for
 from pycobre.case.inflow import StageInflow
 from pycobre.case.production import Choice
 from pycobre.case.record import Record
-from pycobre.case.service import entities_of
 from pycobre.case.stages import StageRecord, StateVariables
 from pycobre.case.statistics import read_coefficients
-from pycobre.case.tables import count_rows
-from pycobre.case.unsupported import FIELDS, FILES, SETTINGS, UNSUPPORTED, find_refusal
+from pycobre.case.unsupported import FIELDS, SETTINGS, UNSUPPORTED, find_refusal
 from pycobre.system import season_occurrences
 
 
 def refuse_unsupported(case: CaseFiles, findings: Findings) -> None:
     """Note everything in *case* that is well written and can't be honoured."""
-    for file, refusal in FILES.items():
-        if (case.root / file).is_file() and _holds_something(case.root, file, findings):
-            findings.add(UNSUPPORTED, file, refusal.reason, hint=refusal.hint)
     _refuse_settings(case, findings)
-    _refuse_entities(case, findings)
     _refuse_stages(case, findings)
     _refuse_production(case, findings)
-
-
-def _holds_something(root: Path, file: str, findings: Findings) -> bool:
-    path = root / file
-    try:
-        if file.endswith(".parquet"):
-            return count_rows(path) > 0
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, pa.ArrowException):
-        return True  # whatever it holds, it is no empty file
-    if not isinstance(content, dict):
-        return bool(content)
-    return any(value for key, value in content.items() if key != "$schema")
 
 
 def flatten(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
@@ -120,23 +97,6 @@ def _refuse_fields(
             )
 
 
-def _refuse_entities(case: CaseFiles, findings: Findings) -> None:
-    for kind, file, entities in entities_of(case):
-        for record in entities:
-            entity = name_entity(kind, record.id, record.name)
-            if type(record) in FIELDS:
-                _refuse_fields(record, type(record), file, entity, findings)
-            if isinstance(record, HydroRecord) and len(record.unit_groups) > 1:
-                findings.add(
-                    UNSUPPORTED,
-                    file,
-                    f"has {len(record.unit_groups)} unit groups; only one is modelled for now",
-                    entity=entity,
-                    field="unit_groups",
-                    hint="merge them into one, or split the plant",
-                )
-
-
 def _refuse_stages(case: CaseFiles, findings: Findings) -> None:
     if case.stages is None:
         return
@@ -174,40 +134,20 @@ def _refuse_stages(case: CaseFiles, findings: Findings) -> None:
 def _refuse_production(case: CaseFiles, findings: Findings) -> None:
     if case.production is None:
         return
-    if case.production.fpha_plane_reduction is not None:
-        findings.add(
-            UNSUPPORTED,
-            files.PRODUCTION,
-            "planes are never thinned out",
-            field="fpha_plane_reduction",
-            hint="leave it out",
-        )
     for model in case.production.production_models:
-        entity = name_entity("hydro", model.hydro_id)
         choices: list[tuple[str, Choice]]
         if model.selection_mode == "seasonal":
             choices = [(f"seasons[{i}].", choice) for i, choice in enumerate(model.seasons)]
-            names = [("default_model", model.default_model)]
         else:
             choices = [(f"stage_ranges[{i}].", choice) for i, choice in enumerate(model.stage_ranges)]
-            names = []
-        names += [(f"{prefix}model", choice.model) for prefix, choice in choices]
-        for field, name in names:
-            if name == "linearized_head":
-                findings.add(
-                    UNSUPPORTED,
-                    files.PRODUCTION,
-                    "the linearized_head model is not modelled for now",
-                    entity=entity,
-                    field=field,
-                    hint='use "constant_productivity", or "fpha" with precomputed planes',
-                )
         for prefix, choice in choices:
-            _refuse_choice(case, choice, entity, prefix, findings)
+            _refuse_choice(case, choice, model.hydro_id, prefix, findings)
 
 
-def _refuse_choice(case: CaseFiles, choice: Choice, entity: str, prefix: str, findings: Findings) -> None:
-    if choice.reference_volume is not None and case.tailraces is None:
+def _refuse_choice(case: CaseFiles, choice: Choice, hydro: int, prefix: str, findings: Findings) -> None:
+    entity = name_entity("hydro", hydro)
+    unused = case.tailraces is None and choice.model != "linearized_head"
+    if choice.reference_volume is not None and unused and hydro not in asked_for(case):
         findings.warn(
             files.PRODUCTION,
             "has no effect: there are no tailrace curves that depend on the level below",
@@ -216,18 +156,7 @@ def _refuse_choice(case: CaseFiles, choice: Choice, entity: str, prefix: str, fi
             hint="leave it out",
         )
     fpha = choice.fpha_config
-    if choice.model != "fpha" or fpha is None:
-        return
-    if fpha.source == "computed":
-        if fpha.max_planes_per_hydro is not None:
-            findings.add(
-                UNSUPPORTED,
-                files.PRODUCTION,
-                "fitted planes are never thinned out",
-                entity=entity,
-                field=f"{prefix}fpha_config.max_planes_per_hydro",
-                hint="leave it out",
-            )
+    if choice.model != "fpha" or fpha is None or fpha.source == "computed":
         return
     for name in sorted(fpha.model_dump(exclude_none=True, exclude={"source"})):
         findings.add(

@@ -18,12 +18,16 @@ def service_of(record: MayRetire, stages: list[StageRecord]) -> Service:
     """
     if isinstance(record, HydroRecord) and record.filling is not None:
         return Service(record.filling.start_stage_id, record.exit_stage_id)
-    entry = record.entry_stage_id
-    if record.operational_start_date > stages[0].start_date:
-        ready = [stage.id for stage in stages if stage.start_date >= record.operational_start_date]
-        by_date = ready[0] if ready else stages[-1].id + 1
-        entry = by_date if entry is None else max(entry, by_date)
-    return Service(entry, record.exit_stage_id)
+    entries = [id for id in (record.entry_stage_id, first_stage(record, stages)) if id is not None]
+    return Service(max(entries, default=None), record.exit_stage_id)
+
+
+def first_stage(record: Entity, stages: list[StageRecord]) -> int | None:
+    """First stage that begins on an entity's first day of operation or later; ``None`` if all do."""
+    if record.operational_start_date <= stages[0].start_date:
+        return None
+    ready = [stage.id for stage in stages if stage.start_date >= record.operational_start_date]
+    return ready[0] if ready else stages[-1].id + 1
 
 
 def check_service(case: CaseFiles, findings: Findings) -> None:
@@ -69,17 +73,15 @@ def check_service(case: CaseFiles, findings: Findings) -> None:
                     field="entry_stage_id" if entry is not None else "operational_start_date",
                     hint="leave it out, or correct its dates",
                 )
-    first_day = stages[0].start_date
-    for bus in case.buses.buses if case.buses and whole else []:
-        if bus.operational_start_date > first_day:
-            findings.add(
-                "unsupported",
+    for bus in case.buses.buses if case.buses else []:
+        entry = first_stage(bus, stages)
+        if entry is not None and entry > known[-1] and whole:
+            findings.warn(
                 files.BUSES,
-                f"enters service on {bus.operational_start_date}, after the study's first day ({first_day}):"
-                " a bus is always there",
+                "is in service in no stage of the study",
                 entity=name_entity("bus", bus.id, bus.name),
                 field="operational_start_date",
-                hint="date it at or before the first day",
+                hint="leave it out, or correct its date",
             )
 
 

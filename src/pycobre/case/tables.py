@@ -41,6 +41,7 @@ KEY_WORDS = {
     "station_id": "pumping station",
     "constraint_id": "constraint",
     "ncs_id": "source",
+    "hydro_unit_group_id": "unit group",
     "block_id": "block",
     "thermal_id": "thermal",
     "stage_id": "stage",
@@ -173,6 +174,21 @@ CONSTRAINT_BOUNDS = TableSpec(
     ),
     ("constraint_id", "stage_id", "block_id"),
 )
+GROUP_BOUNDS = TableSpec(
+    (
+        _id("hydro_id"),
+        _id("hydro_unit_group_id"),
+        _id("stage_id"),
+        Column("block_id", "int32", optional=True, nullable=True),
+        *(
+            Column(f"{side}_{quantity}", "double", optional=True, nullable=True, minimum=0)
+            for quantity in ("turbined_m3s", "generation_mw")
+            for side in ("min", "max")
+        ),
+    ),
+    ("hydro_id", "hydro_unit_group_id", "stage_id", "block_id"),
+    merged=True,
+)
 PLANES = TableSpec(
     (
         _id("hydro_id"),
@@ -252,11 +268,6 @@ def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> tu
     kept_ints = {name: values[~wrong] for name, values in ints.items()}
     kept_floats = {name: values[~wrong] for name, values in floats.items()}
     return Table(int((~wrong).sum()), kept_ints, kept_floats, table.present), False
-
-
-def count_rows(path: Path) -> int:
-    """Rows of a Parquet file, from its footer alone."""
-    return int(pq.ParquetFile(path).metadata.num_rows)
 
 
 def describe_row(table: Table, spec: TableSpec, row: int) -> str:

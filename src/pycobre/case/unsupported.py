@@ -67,7 +67,6 @@ SETTINGS: Mapping[str, Refusal] = {
     "policy.boundary": Refusal("cuts of another study can't be loaded for now", "leave it out"),
     "policy.checkpointing": _CHECKPOINTS,
     "exports.states": _EXPORTS,
-    "exports.fpha_deviation_points": _EXPORTS,
     "upper_bound_evaluation": Refusal(
         "no upper bound is computed by inner approximation for now", "leave it out", (False,)
     ),
@@ -107,6 +106,7 @@ HONOURED_SETTINGS = frozenset(
         "modeling.inflow_non_negativity.method",
         "estimation",
         "exports.stochastic",
+        "exports.fpha_deviation_points",
     }
 )
 
@@ -118,15 +118,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Refusal]] = {
             ("saa", "lhs", "qmc_sobol", "qmc_halton", "historical_residuals"),
         ),
     },
-}
-
-# By file; a file that is there but empty is fine.
-FILES: Mapping[str, Refusal] = {
-    file: Refusal(reason, "remove the file, or take out what it lists")
-    for file, reason in {
-        "constraints/hydro_unit_group_bounds.parquet": "limits of unit groups by stage are not modelled"
-        " for now",
-    }.items()
 }
 
 

@@ -28,6 +28,7 @@ from pycobre.case.write_tables import (
     change_tables,
     correlation_json,
     factor_files,
+    group_rows,
     plant_tables,
     production_json,
     statistics_tables,
@@ -105,6 +106,7 @@ def _content(
         documents[files.LATER] = later
     tables = {**plant_tables(system), **inflow_tables(system), **statistics_tables(system)}
     tables |= change_tables(system, findings)
+    tables[files.GROUP_BOUNDS] = group_rows(system)
     if system.hydros:
         documents[files.PRODUCTION] = production_json(system)
     if system.constraints:

@@ -52,7 +52,10 @@ def config_json(options: StudyOptions, system: System, openings: bool) -> Json:
         "training": training,
         "simulation": simulation,
         "modeling": modeling,
-        "exports": {"stochastic": options.export_stochastic},
+        "exports": {
+            "stochastic": options.export_stochastic,
+            "fpha_deviation_points": options.export_fits,
+        },
     }
 
 

@@ -60,7 +60,8 @@ def _terms(constraint: GenericConstraint, stages: tuple[Stage, ...], parameters:
 
 def _variable(term: ConstraintTerm) -> str:
     block = "" if term.block_id is None else f", {term.block_id}"
-    return f"{term.variable}({term.entity_id}{block})"
+    bus = "" if term.bus_id is None else f", bus={term.bus_id}"
+    return f"{term.variable}({term.entity_id}{block}{bus})"
 
 
 def _parameter(number: int, factors: dict[tuple[int, int | None], float], stages: tuple[Stage, ...]) -> Json:

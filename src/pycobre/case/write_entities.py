@@ -8,9 +8,10 @@ from typing import Any
 
 from pycobre.case import files
 from pycobre.case.findings import Findings, name_entity
+from pycobre.case.groups import COLUMNS
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json
-from pycobre.system import Bus, ConstantProductivity, Hydro, HydroPenalties, Service, System
+from pycobre.system import Bus, Hydro, HydroPenalties, LinearizedHead, ProductionPlanes, Service, System
 
 # Of the format's penalties, those that a plant may have of its own, and the names here.
 PRICES = {
@@ -42,7 +43,12 @@ def entity_files(system: System, findings: Findings) -> dict[str, Json]:
     result: dict[str, Json] = {
         files.PENALTIES: _penalties(system, sides, findings),
         files.INITIAL: {"storage": [], "filling_storage": []},
-        files.BUSES: {"buses": [{**own(bus), "deficit_segments": _segments(bus)} for bus in system.buses]},
+        files.BUSES: {
+            "buses": [
+                {**own(bus), **_first_day(bus, system), "deficit_segments": _segments(bus)}
+                for bus in system.buses
+            ]
+        },
         files.LINES: {
             "lines": [
                 {
@@ -123,6 +129,14 @@ def _percent(fraction: float) -> float:
     near = fraction * PERCENT
     tried = (near, math.nextafter(near, -math.inf), math.nextafter(near, math.inf))
     return next((percent for percent in tried if percent / PERCENT == fraction), near)
+
+
+def _first_day(bus: Bus, system: System) -> Json:
+    """First day of a bus that comes later, as the format can't name its stage."""
+    if bus.service.entry_stage_id is None:
+        return {}
+    begins = [stage.start_date for stage in system.stages if stage.id >= bus.service.entry_stage_id]
+    return {"operational_start_date": (begins[0] if begins else system.stages[-1].end_date).isoformat()}
 
 
 def _segments(bus: Bus) -> list[Json]:
@@ -209,7 +223,16 @@ def _hydro(hydro: Hydro, sides: dict[str, tuple[float, float]], findings: Findin
         "min_generation_mw": hydro.generation_min_mw,
         "max_generation_mw": hydro.generation_max_mw,
     }
-    constant = all(isinstance(model, ConstantProductivity) for model in hydro.production)
+    groups = [
+        {
+            "id": group.id,
+            "name": group.name,
+            "bus_id": group.bus_id,
+            **{column: getattr(group, attribute) for column, attribute in COLUMNS.items()},
+        }
+        for group in hydro.unit_groups
+    ]
+    constant = not any(isinstance(model, ProductionPlanes) for model in hydro.production)
     most = hydro.outflow_max_m3s
     result: Json = {
         "entry_stage_id": hydro.service.entry_stage_id,
@@ -221,7 +244,7 @@ def _hydro(hydro: Hydro, sides: dict[str, tuple[float, float]], findings: Findin
             "max_outflow_m3s": None if math.isinf(most) else most,
         },
         "generation": {"model": "constant_productivity" if constant else "fpha", **limits},
-        "unit_groups": [{"id": 0, "name": hydro.name, "bus_id": hydro.bus_id, **limits}],
+        "unit_groups": groups or [{"id": 0, "name": hydro.name, "bus_id": hydro.bus_id, **limits}],
         "penalties": _own_prices(hydro, sides, findings),
     }
     if hydro.diversion_to_id is not None:
@@ -233,6 +256,15 @@ def _hydro(hydro: Hydro, sides: dict[str, tuple[float, float]], findings: Findin
         start, rate = hydro.filling.start_stage_id, hydro.filling.rate_min_m3s
         result["entry_stage_id"] = hydro.filling.entry_stage_id
         result["filling"] = {"start_stage_id": start, "filling_min_rate_m3s": rate}
+    if any(isinstance(model, LinearizedHead) for model in hydro.production):
+        findings.add(
+            UNSUPPORTED,
+            files.HYDROS,
+            "follows a line in the storage, and the format has heights",
+            entity=name_entity("hydro", hydro.id, hydro.name),
+            field="production",
+            hint="give a ConstantProductivity, or planes",
+        )
     if isinstance(hydro.evaporation, tuple):
         if hydro.evaporation:
             findings.add(

@@ -11,11 +11,13 @@ import numpy as np
 
 from pycobre.case import files
 from pycobre.case.findings import Findings, name_entity
+from pycobre.case.groups import COLUMNS
 from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json
 from pycobre.system import (
     ConstantProductivity,
+    ProductionModel,
     ProductionPlanes,
     SurfaceEvaporation,
     System,
@@ -40,9 +42,9 @@ def production_json(system: System) -> Json:
     return {"production_models": models}
 
 
-def _model(model: object) -> tuple[tuple[str, object], ...]:
+def _model(model: ProductionModel) -> tuple[tuple[str, object], ...]:
     """What a range of stages says of a model; productivities of zero are in a table."""
-    if not isinstance(model, ConstantProductivity):
+    if isinstance(model, ProductionPlanes):
         return (("model", "fpha"),)
     own = (("productivity_mw_per_m3s", model.mw_per_m3s),) if model.mw_per_m3s > 0.0 else ()
     return (("model", "constant_productivity"), *own)
@@ -74,11 +76,27 @@ def plant_tables(system: System) -> dict[str, Rows]:
                     }
                     for number, plane in enumerate(model.planes)
                 ]
-            elif model.mw_per_m3s == 0.0:
+            elif isinstance(model, ConstantProductivity) and model.mw_per_m3s == 0.0:
                 energy.append({**where, "equivalent_productivity_mw_per_m3s": 0.0})
         if isinstance(hydro.evaporation, SurfaceEvaporation):
             surfaces += [{"hydro_id": hydro.id, **vars(point)} for point in hydro.evaporation.surface]
     return {files.PLANES: planes, files.ENERGY: energy, files.GEOMETRY: surfaces}
+
+
+def group_rows(system: System) -> Rows:
+    """Limits of unit groups in single stages and blocks."""
+    return [
+        {
+            "hydro_id": hydro.id,
+            "hydro_unit_group_id": group.id,
+            "stage_id": stage,
+            "block_id": block,
+            **{column: values.get(attribute) for column, attribute in COLUMNS.items()},
+        }
+        for hydro in system.hydros
+        for group in hydro.unit_groups
+        for (stage, block), values in group.changes.items()
+    ]
 
 
 def statistics_tables(system: System) -> dict[str, Rows]:

@@ -6,6 +6,7 @@ from pycobre.lp.basis import basis_by_name as basis_by_name
 from pycobre.lp.dense import DenseSolver as DenseSolver
 from pycobre.lp.dense import SolverKind as SolverKind
 from pycobre.lp.dense import stage_solver as stage_solver
+from pycobre.lp.heads import HeadSolver as HeadSolver
 from pycobre.lp.highs import HighsSolver as HighsSolver
 from pycobre.lp.highs import solver_version as solver_version
 from pycobre.lp.hydrothermal import StageModel as StageModel

@@ -9,7 +9,7 @@ import numpy as np
 
 from pycobre.lp.planes import Planes
 from pycobre.lp.sparse import Sparse
-from pycobre.lp.template import StageTemplate
+from pycobre.lp.template import NO_HEADS, Heads, StageTemplate
 
 ABSENT = -1
 Entry = tuple[int, float]
@@ -30,6 +30,7 @@ class Assembly:
         self._entries: dict[tuple[int, int], float] = {}
         self._row_state: dict[tuple[int, int], float] = {}
         self._row_noise: dict[tuple[int, int], float] = {}
+        self._heads: list[tuple[int, int, int, float, float]] = []
         self._planes: dict[int, list[tuple[float, list[Entry], list[Entry]]]] = {}
 
     def column(
@@ -64,6 +65,11 @@ class Assembly:
         """Let a unit of *noise* move the bounds of *row* by *value*."""
         self._row_noise[row, noise] = self._row_noise.get((row, noise), 0.0) + value
 
+    def head(self, row: int, column: int, state: int, constant: float, slope: float) -> None:
+        """Let the entry of *row* and *column* be -(*constant* + *slope* · *state*) in a simulation."""
+        if column != ABSENT:
+            self._heads.append((row, column, state, constant, slope))
+
     def plane(self, column: int, upper: float, terms: list[Entry], by_state: list[Entry]) -> None:
         """Limit *column* to *upper* + Σ *terms* + Σ *by_state*; columns and states are each named once."""
         self._planes.setdefault(column, []).append((upper, terms, by_state))
@@ -80,12 +86,13 @@ class Assembly:
     ) -> StageTemplate:
         """The finished template; names that other stages have too are in memory once."""
         rows, columns, carried = len(self._rows), len(self._columns), len(carried_constant)
+        matrix = _sparse(self._entries, (rows, columns))
         return StageTemplate(
             name=self.name,
             cost=np.array([column[1] for column in self._columns], dtype=np.float64),
             column_lower=np.array([column[2] for column in self._columns], dtype=np.float64),
             column_upper=np.array([column[3] for column in self._columns], dtype=np.float64),
-            matrix=_sparse(self._entries, (rows, columns)),
+            matrix=matrix,
             row_lower=np.array([row[1] for row in self._rows], dtype=np.float64),
             row_upper=np.array([row[2] for row in self._rows], dtype=np.float64),
             row_state=_sparse(self._row_state, (rows, states_in)),
@@ -97,6 +104,19 @@ class Assembly:
             carried_noise=Sparse.of(carried_noise, (carried, noises)),
             column_names=tuple(sys.intern(column[0]) for column in self._columns),
             row_names=tuple(sys.intern(row[0]) for row in self._rows),
+            heads=self._all_heads(matrix),
+        )
+
+    def _all_heads(self, matrix: Sparse) -> Heads:
+        if not self._heads:
+            return NO_HEADS
+        places = zip(matrix.row.tolist(), matrix.column.tolist(), strict=True)
+        entry = {place: position for position, place in enumerate(places)}
+        return Heads(
+            np.array([entry[row, column] for row, column, *_ in self._heads], dtype=np.int32),
+            np.array([head[2] for head in self._heads], dtype=np.int32),
+            np.array([head[3] for head in self._heads]),
+            np.array([head[4] for head in self._heads]),
         )
 
     def _all_planes(self, columns: int, states: int) -> Planes:

@@ -62,6 +62,8 @@ class Draft:
         self.at |= {name: _absent(hydros, blocks) for name in by_hydro_block}
         self.at |= {name: _absent(lines, blocks) for name in ("direct", "reverse")}
         self.at |= {name: _absent(buses, blocks) for name in ("excess", "balance_rows")}
+        fed = ("fed_turbined", "fed_generation", "fed_turbined_below", "fed_generation_below")
+        self.at |= {name: _absent(len(system.feeds), blocks) for name in fed}
         self.at["thermal"] = _absent(len(system.thermals), blocks)
         self.at["committed"] = _absent(len(states.deliveries))
         self.at["in_transit"] = _absent(sum(transit.slots for transit in states.transits))

@@ -72,7 +72,10 @@ def _add_term(draft: Draft, quantity: _Quantity, term: ConstraintTerm, k: int | 
         assert k is not None
         position = _position(draft, BY_BLOCK[term.variable], term.entity_id)
         if kind == "hydro":
-            _add_flow(draft, quantity, what, position, k, term.factor)
+            if term.bus_id is None or not draft.hydros[position].unit_groups:
+                _add_flow(draft, quantity, what, position, k, term.factor)
+            else:
+                _add_fed(draft, quantity, what, (position, term.bus_id), k, term.factor)
         elif kind == "non":
             _add_source(draft, quantity, what, position, k, term.factor)
         else:
@@ -123,6 +126,20 @@ def _add_flow(draft: Draft, quantity: _Quantity, what: str, h: int, k: int, fact
             quantity.add(int(at["turbined"][h, k]), factor * production.mw_per_m3s)
         else:
             quantity.add(int(at["generation"][h, k]), factor)
+
+
+def _add_fed(
+    draft: Draft, quantity: _Quantity, what: str, place: tuple[int, int], k: int, factor: float
+) -> None:
+    """What a plant of several unit groups turbines, or makes, for one of its buses: (position, bus id)."""
+    f = next(f for f, feed in enumerate(draft.system.feeds) if (feed.hydro, feed.bus_id) == place)
+    production = draft.hydros[place[0]].production[draft.t]
+    if what == "turbined":
+        quantity.add(int(draft.at["fed_turbined"][f, k]), factor)
+    elif isinstance(production, ConstantProductivity):
+        quantity.add(int(draft.at["fed_turbined"][f, k]), factor * production.mw_per_m3s)
+    else:
+        quantity.add(int(draft.at["fed_generation"][f, k]), factor)
 
 
 def _add_source(draft: Draft, quantity: _Quantity, what: str, i: int, k: int, factor: float) -> None:

@@ -42,6 +42,8 @@ class Layout:
     turbined, spilled, generation, outflow_below, outflow_above, turbined_below, generation_below : (H, K)
         Flows in m³/s, generation in MW. Where production is proportional to turbined flow there is no
         generation column.
+    fed_turbined, fed_generation, fed_turbined_below, fed_generation_below : (F, K)
+        Of F feeds, the parts of plants with several unit groups that a bus gets: flows in m³/s, power in MW.
     thermal : (J, K)
         MW.
     committed : (A,)
@@ -83,6 +85,10 @@ class Layout:
     outflow_above: IntArray
     turbined_below: IntArray
     generation_below: IntArray
+    fed_turbined: IntArray
+    fed_generation: IntArray
+    fed_turbined_below: IntArray
+    fed_generation_below: IntArray
     thermal: IntArray
     committed: IntArray
     source: IntArray

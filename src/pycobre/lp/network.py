@@ -22,7 +22,8 @@ def add_buses(draft: Draft) -> None:
     random = system.load.random_buses
     for b, bus in enumerate(system.buses_in(draft.stage)):
         for k, block in enumerate(draft.blocks):
-            factor = float(system.load.block_factor[b, draft.t, k])
+            there = bus.service.covers(draft.stage)
+            factor = float(system.load.block_factor[b, draft.t, k]) if there else 0.0
             mean = float(system.load.mean_mw[b, draft.t]) * factor
             row = lp.row(f"balance_mw[bus {bus.id}, block {block.id}]", mean, mean)
             at["balance_rows"][b, k] = row

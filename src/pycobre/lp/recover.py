@@ -27,8 +27,8 @@ COST_TERMS = {
     "turbined": ("turbined",),
     "storage_violation": ("storage_below",),
     "outflow_violation": ("outflow_below", "outflow_above"),
-    "turbined_violation": ("turbined_below",),
-    "generation_violation": ("generation_below",),
+    "turbined_violation": ("turbined_below", "fed_turbined_below"),
+    "generation_violation": ("generation_below", "fed_generation_below"),
     "inflow_penalty": ("inflow_slack",),
     "generic_violation": ("generic_below", "generic_above"),
     "diversion": ("diverted",),
@@ -60,6 +60,9 @@ class StageOperation:
     turbined_m3s, spilled_m3s, diverted_m3s, generation_mw : (M, H, K)
         What flows past a plant that is out of service counts as spilled.
     outflow_below_m3s, outflow_above_m3s, turbined_below_m3s, generation_below_mw : (M, H, K)
+    fed_turbined_m3s, fed_generation_mw, fed_turbined_below_m3s, fed_generation_below_mw : (M, F, K)
+        Of F feeds, the parts of plants with several unit groups that a bus gets; what a plant lacks to its
+        minima has what its feeds lack in it.
     committed_mw, commitment_cost : (M, A)
         What is decided for a later stage, of A plants that are dispatched ahead, and what it costs.
     thermal_mw : (M, J, K)
@@ -105,6 +108,10 @@ class StageOperation:
     outflow_above_m3s: FloatArray
     turbined_below_m3s: FloatArray
     generation_below_mw: FloatArray
+    fed_turbined_m3s: FloatArray
+    fed_generation_mw: FloatArray
+    fed_turbined_below_m3s: FloatArray
+    fed_generation_below_mw: FloatArray
     committed_mw: FloatArray
     commitment_cost: FloatArray
     thermal_mw: FloatArray
@@ -148,6 +155,8 @@ def recover(
     evaporated = _evaporated(system, t, _mean_storage(stage, states[:, : len(system.hydros)], storage))
     evaporation_below, evaporation_above = mean(at.evaporation_below), mean(at.evaporation_above)
     below, above = mean(at.withdrawal_below), mean(at.withdrawal_above)
+    fed, fed_below = take(x, at.fed_turbined), take(x, at.fed_turbined_below)
+    fed_generation_below = take(x, at.fed_generation_below)
     under_way = _under_way(system, recursion, t, states, turbined + spilled, take(x, at.in_transit))
     return StageOperation(
         storage_initial_hm3=states[:, : len(system.hydros)],
@@ -173,8 +182,12 @@ def recover(
         generation_mw=_generation(system, t, turbined, take(x, at.generation)),
         outflow_below_m3s=take(x, at.outflow_below),
         outflow_above_m3s=take(x, at.outflow_above),
-        turbined_below_m3s=take(x, at.turbined_below),
-        generation_below_mw=take(x, at.generation_below),
+        turbined_below_m3s=_with_feeds(system, take(x, at.turbined_below), fed_below),
+        generation_below_mw=_with_feeds(system, take(x, at.generation_below), fed_generation_below),
+        fed_turbined_m3s=fed,
+        fed_generation_mw=_fed_generation(system, t, fed, take(x, at.fed_generation)),
+        fed_turbined_below_m3s=fed_below,
+        fed_generation_below_mw=fed_generation_below,
         committed_mw=take(x, at.committed),
         commitment_cost=take(x, at.committed) * model.template.cost[at.committed],
         thermal_mw=take(x, at.thermal),
@@ -310,12 +323,30 @@ def _generation(system: System, t: int, turbined: FloatArray, generation: FloatA
     return made
 
 
+def _fed_generation(system: System, t: int, turbined: FloatArray, generation: FloatArray) -> FloatArray:
+    made = generation.copy()
+    for f, feed in enumerate(system.feeds):
+        production = system.hydros[feed.hydro].production[t]
+        if isinstance(production, ConstantProductivity):
+            made[:, f] = production.mw_per_m3s * turbined[:, f]
+    return made
+
+
+def _with_feeds(system: System, of_plants: FloatArray, of_feeds: FloatArray) -> FloatArray:
+    """(M, H, K) values of plants with what their feeds (M, F, K) have added."""
+    total = of_plants.copy()
+    for f, feed in enumerate(system.feeds):
+        total[:, feed.hydro] += of_feeds[:, f]
+    return total
+
+
 def _load(system: System, t: int, noises: FloatArray) -> FloatArray:
     load, blocks = system.load, len(system.stages[t].blocks)
     demand = np.repeat(load.mean_mw[None, :, t], len(noises), axis=0)
     for place, bus in enumerate(load.random_buses, start=len(system.hydros)):
         demand[:, bus] += load.std_mw[bus, t] * noises[:, place]
-    return np.asarray(demand[:, :, None] * load.block_factor[None, :, t, :blocks])
+    there = np.array([bus.service.covers(system.stages[t]) for bus in system.buses], dtype=np.float64)
+    return np.asarray(demand[:, :, None] * (load.block_factor[:, t, :blocks] * there[:, None]))
 
 
 def _available(system: System, t: int, noises: FloatArray) -> FloatArray:

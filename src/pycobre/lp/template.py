@@ -26,6 +26,35 @@ from pycobre.lp.sparse import FloatArray, IntArray, Sparse
 
 
 @dataclass(frozen=True, eq=False)
+class Heads:
+    """Entries of A that a simulation takes at the incoming storage; see :mod:`pycobre.lp.heads`.
+
+    In place of the one in A, an entry is -max(constant + slope · state, 0).
+
+    Attributes
+    ----------
+    entry : (E,)
+        Positions among the entries of A.
+    state : (E,)
+        Position of the incoming state that each follows.
+    constant, slope : (E,)
+        MW per m³/s, at no storage and a hm³ more.
+    """
+
+    entry: IntArray
+    state: IntArray
+    constant: FloatArray
+    slope: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.entry)
+
+
+_NONE = np.empty(0, dtype=np.int32)
+NO_HEADS = Heads(_NONE, _NONE, np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
 class StageTemplate:
     """One stage's problem for any incoming state and noise.
 
@@ -59,6 +88,8 @@ class StageTemplate:
         For people, unique within the stage.
     state_names
         Of the incoming states, for people; may be left out.
+    heads
+        Entries of A that follow the incoming state in a simulation.
     """
 
     name: str
@@ -78,6 +109,7 @@ class StageTemplate:
     column_names: tuple[str, ...]
     row_names: tuple[str, ...]
     state_names: tuple[str, ...] = ()
+    heads: Heads = NO_HEADS
 
     def __post_init__(self) -> None:
         columns, rows = len(self.cost), len(self.row_lower)

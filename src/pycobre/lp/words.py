@@ -19,6 +19,9 @@ _UNITS = {"hm3": "hm³", "m3s": "m³/s", "mw": "MW"}
 _WORDS = {
     "balance": "power balance",
     "water": "water balance",
+    "head": "generation at the head",
+    "turbined_by_bus": "sum of turbined flows",
+    "generation_by_bus": "sum of generation",
     "outflow_min": "minimum outflow",
     "outflow_max": "maximum outflow",
     "turbined_min": "minimum turbined flow",

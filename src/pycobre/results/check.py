@@ -180,6 +180,9 @@ def _power(batch: _Batch) -> Balance:
     ):
         (power,) = batch.per_block(table, column)
         terms.append(sign * power @ batch.sent_to("bus", batch.of(kind), "bus_id"))
+    buses, power = batch.per_block("hydro_buses", "bus_id", "generation_mw")
+    fed = [{"bus_id": int(id)} for id in buses[0, 0]]
+    terms.append(power @ batch.sent_to("bus", fed, "bus_id"))
     contracts = sorted(batch.of("import") + batch.of("export"), key=lambda row: int(row["id"]))
     (traded,) = batch.per_block("contracts", "power_mw")
     signs = np.array([-1.0 if row["kind"] == "export" else 1.0 for row in contracts])

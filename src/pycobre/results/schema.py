@@ -127,7 +127,10 @@ SYSTEM: dict[str, pa.Schema] = dict(
             ],
             [
                 _NAME,
-                _column("bus_id", pa.int32(), "1", "Bus of a plant; source of a line.", nullable=True),
+                _column(
+                    "bus_id", pa.int32(), "1", "Bus of a plant, unless it feeds several; source of a line.",
+                    nullable=True,
+                ),
                 _column("target_bus_id", pa.int32(), "1", "Target of a line.", nullable=True),
                 _column("upstream_id", pa.int32(), "1", "Hydro plant that is pumped from.", nullable=True),
                 _column("diversion_id", pa.int32(), "1", "Hydro plant that is diverted to.", nullable=True),
@@ -178,6 +181,22 @@ STOCHASTIC: dict[str, pa.Schema] = dict(
     ]
 )
 """Inflow models and openings that the study used, if it is to export them."""
+
+PRODUCTION: dict[str, pa.Schema] = dict(
+    [
+        _table(
+            "plane_fits",
+            [_HYDRO, _STAGE, _id("point", "Point of the grid, from 0.")],
+            [
+                _number("volume_hm3", "hm³", "Volume of the point."),
+                _number("turbined_m3s", "m³/s", "Turbined flow of the point; nothing is spilled."),
+                _number("exact_mw", "MW", "What the exact function makes there."),
+                _number("fitted_mw", "MW", "What the planes make there."),
+            ],
+        ),
+    ]
+)
+"""How computed planes were fitted, if the study is to export it."""
 
 SIMULATION: dict[str, pa.Schema] = dict(
     [
@@ -232,8 +251,18 @@ SIMULATION: dict[str, pa.Schema] = dict(
                 _number("generation_mw", "MW", "Generation."),
                 _number("outflow_below_m3s", "m³/s", "What the outflow lacks to its minimum."),
                 _number("outflow_above_m3s", "m³/s", "Outflow beyond its maximum."),
-                _number("turbined_below_m3s", "m³/s", "What the turbined flow lacks to its minimum."),
-                _number("generation_below_mw", "MW", "What the generation lacks to its minimum."),
+                _number("turbined_below_m3s", "m³/s", "What the turbined flow lacks to its minima."),
+                _number("generation_below_mw", "MW", "What the generation lacks to its minima."),
+            ],
+        ),
+        _table(
+            "hydro_buses",
+            [_SCENARIO, _STAGE, _BLOCK, _HYDRO, _BUS],
+            [
+                _number("turbined_m3s", "m³/s", "Flow through the unit groups at the bus."),
+                _number("generation_mw", "MW", "What they give to the bus."),
+                _number("turbined_below_m3s", "m³/s", "What their flow lacks to its minimum."),
+                _number("generation_below_mw", "MW", "What their generation lacks to its minimum."),
             ],
         ),
         _table(
@@ -330,13 +359,14 @@ SIMULATION: dict[str, pa.Schema] = dict(
 )
 """Tables of the simulation. Rows stand by scenario, stage, block, then the entity's id."""
 
-TABLES: dict[str, pa.Schema] = TRAINING | SYSTEM | STOCHASTIC | SIMULATION
+TABLES: dict[str, pa.Schema] = TRAINING | SYSTEM | STOCHASTIC | PRODUCTION | SIMULATION
 """Every table by name."""
 
 FOLDERS: dict[str, str] = (
     dict.fromkeys(TRAINING, "training")
     | dict.fromkeys(SYSTEM, "system")
     | dict.fromkeys(STOCHASTIC, "stochastic")
+    | dict.fromkeys(PRODUCTION, "production")
     | dict.fromkeys(SIMULATION, "simulation")
 )
 """Folder of each table within the results directory."""

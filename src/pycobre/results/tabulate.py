@@ -87,6 +87,7 @@ def simulation_tables(system: System, operation: RoundOperation) -> dict[str, pa
         "costs": _costs(shape),
         "reservoirs": _reservoirs(shape),
         "hydros": _hydros(shape),
+        "hydro_buses": _hydro_buses(shape),
         "thermals": _thermals(shape),
         "commitments": _commitments(shape),
         "transits": _transits(shape),
@@ -134,7 +135,8 @@ def system_tables(system: System) -> dict[str, pa.Table]:
     rows += [("source", plant, {"bus_id": plant.bus_id}) for plant in system.sources]
     for hydro in system.hydros:
         below = {"downstream_id": hydro.downstream_id, "diversion_id": hydro.diversion_to_id}
-        rows.append(("hydro", hydro, {"bus_id": hydro.bus_id, **below}))
+        bus = hydro.bus_id if len(hydro.unit_groups) < 2 else None
+        rows.append(("hydro", hydro, {"bus_id": bus, **below}))
     for contract in system.contracts:
         rows.append(("export" if contract.is_export else "import", contract, {"bus_id": contract.bus_id}))
     for pump in system.pumps:
@@ -270,6 +272,14 @@ def _hydros(shape: _Shape) -> pa.Table:
     columns = {name: shape.per_block(name) for name in names}
     columns["outflow_m3s"] = columns["turbined_m3s"] + columns["spilled_m3s"]
     return table_of("hydros", index | columns)
+
+
+def _hydro_buses(shape: _Shape) -> pa.Table:
+    feeds, hydros = shape.system.feeds, shape.system.hydros
+    index = shape.block_index("hydro_id", [hydros[feed.hydro].id for feed in feeds])
+    index |= {"bus_id": shape.block_index("bus_id", [feed.bus_id for feed in feeds])["bus_id"]}
+    names = TABLES["hydro_buses"].names[len(index) :]
+    return table_of("hydro_buses", index | {name: shape.per_block(f"fed_{name}") for name in names})
 
 
 def _thermals(shape: _Shape) -> pa.Table:

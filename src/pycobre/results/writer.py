@@ -25,6 +25,7 @@ from pycobre.results.tabulate import (
     simulation_tables,
     stochastic_tables,
     system_tables,
+    table_of,
     training_tables,
 )
 from pycobre.sddp import IterationFinished, Policy, SimulatedRound
@@ -78,6 +79,11 @@ class ResultsWriter:
         self._check_open()
         for name, table in stochastic_tables(system, recursion, openings).items():
             self._whole_table(name, table)
+
+    def plane_fits(self, fits: dict[str, NDArray[np.generic]]) -> None:
+        """Write how planes were fitted, by columns, in place of what was told earlier."""
+        self._check_open()
+        self._whole_table("plane_fits", table_of("plane_fits", fits))
 
     def convergence(self, history: Sequence[IterationFinished]) -> None:
         """Write the tables ``convergence`` and ``timing``, in place of earlier ones.

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.case import Case, Schemes, StudyOptions
+from pycobre.case import Case, Fit, Schemes, StudyOptions
 from pycobre.comm import Backend, ranks_here, usable_cpus
-from pycobre.lp import StageModel, StageSolver, StateLayout, build_stages, cost_scale_of, stage_solver
+from pycobre.lp import (
+    HeadSolver,
+    StageModel,
+    StageSolver,
+    StateLayout,
+    build_stages,
+    cost_scale_of,
+    stage_solver,
+)
 from pycobre.results import ResultsWriter
 from pycobre.sddp import (
     BoundStalling,
@@ -63,6 +72,8 @@ class Run:
         # Cuts are no bounds where a truncated inflow depends on the state.
         self._bends = self.system.inflow.truncated and bool((recursion.lag != 0.0).any())
         self.models: tuple[StageModel, ...] = build_stages(self.system, self.recursion)
+        # Nor where a simulation takes the head of the storage at hand, and the training that of a reference.
+        self._bends |= any(len(model.template.heads) for model in self.models)
         self.policy: Policy | None = None
         # Beside the output, which is replaced as a whole; any rank may have to write there.
         self.dump_directory = str(settings.output.with_name(settings.output.name + ".dump"))
@@ -122,6 +133,8 @@ class Run:
         if self.options.export_stochastic:
             openings = [node.openings for node in self.policy.graph.nodes]
             self.writer.stochastic(self.system, self.given_recursion, openings)
+        if self.options.export_fits:
+            self.writer.plane_fits(_columns_of(self.case.fits))
         self.writer.convergence(self.policy.history)
         self.writer.policy(self.policy, self.system, self.recursion, seeds)
 
@@ -184,7 +197,7 @@ class Run:
         return forward_noise(self.system, self.replays, schemes, tuple(factors))
 
     def _solvers(self, graph: PolicyGraph, threads: int) -> list[StageSolver]:
-        scale = self.options.cost_scale_factor or cost_scale_of([model.template for model in self.models])
+        scale = self._cost_scale()
         return [
             stage_solver(
                 node.template, self.settings.solver, future_lower=lower, cost_scale=scale, threads=threads
@@ -198,7 +211,7 @@ class Run:
         total = self.options.simulation_scenarios
         for part in simulate(
             policy,
-            solvers,
+            self._at_heads(policy, solvers),
             total,
             self.options.simulation_seed,
             self.comm,
@@ -210,6 +223,28 @@ class Run:
             costs.extend(float(cost) for cost in part.cost)
             summary = SimulationSummary.of(np.array(costs))
             yield SimulationProgress(self.comm.rank, len(costs), total, summary.mean, summary.ci95)
+
+    def _at_heads(self, policy: Policy, solvers: list[StageSolver]) -> list[StageSolver]:
+        """Solvers for a simulation: those of stages with heads take each scenario's own."""
+        result = list(solvers)
+        for n, (node, lower) in enumerate(
+            zip(policy.graph.nodes, policy.graph.future_cost_lower(), strict=True)
+        ):
+            if len(node.template.heads):
+                cuts = policy.pool.of(n)
+                filled = np.flatnonzero(cuts.filled > 0.0)
+                make = partial(
+                    stage_solver,
+                    kind=self.settings.solver,
+                    future_lower=lower,
+                    cost_scale=self._cost_scale(),
+                )
+                given = cuts.intercept[filled], cuts.slope[filled]
+                result[n] = HeadSolver(solvers[n], make, given)
+        return result
+
+    def _cost_scale(self) -> float:
+        return self.options.cost_scale_factor or cost_scale_of([model.template for model in self.models])
 
     def _interrupted(self) -> bool:
         """Whether any rank was asked to stop: the same answer on all."""
@@ -279,6 +314,20 @@ class Run:
             "threads": threads,
             "warnings": [f"{problem.file}: {problem}" for problem in self.case.warnings],
         }
+
+
+def _columns_of(fits: Mapping[tuple[int, int], Fit]) -> dict[str, NDArray[np.generic]]:
+    """Columns of the table of fits, a row a point."""
+    sizes = [len(fit.exact_mw) for fit in fits.values()]
+    ids = np.array(list(fits), dtype=np.int64).reshape(-1, 2)
+    columns: dict[str, NDArray[np.generic]] = {
+        "hydro_id": np.repeat(ids[:, 0], sizes),
+        "stage_id": np.repeat(ids[:, 1], sizes),
+        "point": np.concatenate([np.arange(0), *map(np.arange, sizes)]),
+    }
+    for name in ("volume_hm3", "turbined_m3s", "exact_mw", "fitted_mw"):
+        columns[name] = np.concatenate([np.zeros(0), *(getattr(fit, name) for fit in fits.values())])
+    return columns
 
 
 def _stopping(options: StudyOptions) -> Stopping:

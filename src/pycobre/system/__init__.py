@@ -24,12 +24,15 @@ from pycobre.system.entities import DeficitSegment as DeficitSegment
 from pycobre.system.entities import Hydro as Hydro
 from pycobre.system.entities import HydroPenalties as HydroPenalties
 from pycobre.system.entities import Line as Line
+from pycobre.system.entities import LinearizedHead as LinearizedHead
 from pycobre.system.entities import ProductionModel as ProductionModel
 from pycobre.system.entities import ProductionPlane as ProductionPlane
 from pycobre.system.entities import ProductionPlanes as ProductionPlanes
 from pycobre.system.entities import PumpingStation as PumpingStation
 from pycobre.system.entities import Source as Source
 from pycobre.system.entities import Thermal as Thermal
+from pycobre.system.groups import Feed as Feed
+from pycobre.system.groups import UnitGroup as UnitGroup
 from pycobre.system.network import System as System
 from pycobre.system.reservoirs import Evaporation as Evaporation
 from pycobre.system.reservoirs import Filling as Filling

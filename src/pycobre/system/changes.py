@@ -33,6 +33,9 @@ Place = tuple[int, int, int | None]
 Changes = Mapping[Place, Mapping[str, float]]
 """Attributes that differ in a place; those of a block stand above those of its stage."""
 
+INSIDE = ("penalties", "filling")
+"""Records inside an entity whose numbers may differ too."""
+
 EntityT = TypeVar("EntityT", bound=Any)
 
 
@@ -45,12 +48,11 @@ def changed(entity: EntityT, changes: Changes, stage: Stage, block: Block | None
 
 
 def _replaced(record: EntityT, values: Mapping[str, float]) -> EntityT:
-    """*record* with *values*; what is not its own attribute belongs to a record inside, its penalties."""
-    own = vars(record)
-    direct: dict[str, Any] = {name: value for name, value in values.items() if name in own}
-    inner = {name: value for name, value in values.items() if name not in own}
-    if inner:
-        if "penalties" not in own:
-            raise ValueError(f"{type(record).__name__} has no {', '.join(sorted(inner))}")
-        direct["penalties"] = replace(record.penalties, **inner)
+    """*record* with *values*; what is not its own attribute belongs to a record inside."""
+    direct: dict[str, Any] = {name: value for name, value in values.items() if name in vars(record)}
+    for name in INSIDE:
+        inside: Any = getattr(record, name, None)
+        inner = {key: value for key, value in values.items() if inside and key in vars(inside)}
+        if inner:
+            direct[name] = replace(inside, **inner)
     return replace(record, **direct)

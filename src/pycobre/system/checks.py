@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pycobre.system.calendar import Stage
-from pycobre.system.changes import EntityT
+from pycobre.system.changes import INSIDE, EntityT
 from pycobre.system.compare import NOUNS
+from pycobre.system.entities import Hydro, LinearizedHead
 
 if TYPE_CHECKING:
     from pycobre.system.network import System
@@ -40,6 +41,7 @@ SIGNED |= {
 }
 # Limits that may be missing altogether, and prices at which something is out of the question.
 ENDLESS = ("_max_m3s", "_cost_per_m3s_h", "_cost_per_hm3", "depth_mw", "slack_cost_per_h", "lower", "upper")
+GROUP_LIMITS = ("turbined_min_m3s", "turbined_max_m3s", "generation_min_mw", "generation_max_mw")
 SAMPLING = ("saa", "lhs", "qmc_sobol", "qmc_halton", "historical_residuals")
 # Kinds whose statistics have a row or column for each: their order must be known.
 ORDERED = ("stages", "buses", "hydros", "sources")
@@ -82,13 +84,41 @@ def _of_entities(system: System) -> Iterator[str]:
             if noun == "stage":
                 yield from _of_stage(entity, name)
     count = len(system.stages)
+    blocks = {stage.id: {block.id for block in stage.blocks} for stage in system.stages}
     for hydro in system.hydros:
         name, lines = _name("hydro", hydro), hydro.evaporation
         if len(hydro.production) != count:
             yield f"{name}, production: needs a model for each of {count} stages, got {len(hydro.production)}"
+        for position, model in enumerate(hydro.production):
+            if isinstance(model, LinearizedHead) and not model.mw_per_m3s > 0.0:
+                yield f"{name}, production[{position}], mw_per_m3s: must be above 0, got {model.mw_per_m3s:g}"
         if isinstance(lines, tuple) and lines and len(lines) != count:
             yield f"{name}, evaporation: needs a line for each of {count} stages, got {len(lines)}"
+        yield from _of_groups(hydro, name, known, blocks)
     yield from _of_rivers(system)
+
+
+def _of_groups(
+    hydro: Hydro, name: str, known: Mapping[str, Collection[int]], blocks: Mapping[int, Collection[int]]
+) -> Iterator[str]:
+    ids = [group.id for group in hydro.unit_groups]
+    for position, group in enumerate(hydro.unit_groups):
+        label = f"{name}, unit_groups[{position}]"
+        yield from _of_record(group, label, known)
+        if ids.count(group.id) > 1:
+            yield f"{label}, id: {group.id} is given {ids.count(group.id)} times"
+        for (stage, block), values in group.changes.items():
+            where = f"{label}, changes in stage {stage}"
+            if stage not in blocks:
+                yield f"{where}: stage {stage} does not exist"
+            elif block is not None and block not in blocks[stage]:
+                yield f"{where}: block {block} does not exist in this stage"
+            for attribute, value in values.items():
+                if attribute not in GROUP_LIMITS:
+                    yield f"{where}: a unit group's {attribute} can't change"
+                yield from _of_number(value, attribute, f"{where}, {attribute}")
+    if hydro.unit_groups and hydro.bus_id != hydro.unit_groups[0].bus_id:
+        yield f"{name}, bus_id: must be that of the first unit group, {hydro.unit_groups[0].bus_id}"
 
 
 def _of_stage(stage: Stage, name: str) -> Iterator[str]:
@@ -162,7 +192,10 @@ def _of_changes(system: System) -> Iterator[str]:
             yield f"changes are of {', '.join(kinds)}, not of {kind}"
             continue
         known = {
-            entity.id: {*vars(entity), *vars(getattr(entity, "penalties", entity))}
+            entity.id: {
+                *vars(entity),
+                *(key for name in INSIDE for key in vars(getattr(entity, name, None) or entity)),
+            }
             for entity in getattr(system, kind)
         }
         for (id, stage, block), values in changes.items():

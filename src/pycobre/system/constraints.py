@@ -11,13 +11,15 @@ class ConstraintTerm:
     """A quantity of an entity times a factor.
 
     ``variable`` is one of :data:`VARIABLES`. Without ``block_id`` a quantity that differs between blocks
-    is that of the constraint's own block.
+    is that of the constraint's own block. ``bus_id`` picks the part of a hydro plant's flow or generation
+    that its unit groups at one bus make.
     """
 
     factor: float
     variable: str
     entity_id: int
     block_id: int | None = None
+    bus_id: int | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pycobre.system.ahead import Ahead
 from pycobre.system.changes import ALWAYS, Service
+from pycobre.system.groups import UnitGroup
 from pycobre.system.reservoirs import Evaporation, Filling, SurfaceEvaporation
 from pycobre.system.travel import PastFlow
 
@@ -29,12 +30,17 @@ class DeficitSegment:
 
 @dataclass(frozen=True)
 class Bus:
-    """A place where generation, exchange and demand balance in every block."""
+    """A place where generation, exchange and demand balance in every block.
+
+    While it is out of service it has no demand, its lines carry nothing, and of the plants, contracts and
+    pumps there all but hydro plants are out of service too; what these make is excess.
+    """
 
     id: int
     name: str
     deficit_segments: tuple[DeficitSegment, ...]
     excess_cost_per_mwh: float
+    service: Service = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,20 @@ class ProductionPlanes:
     planes: tuple[ProductionPlane, ...]
 
 
-ProductionModel = ConstantProductivity | ProductionPlanes
+@dataclass(frozen=True)
+class LinearizedHead:
+    """Generation proportional to turbined flow and to the head, which is a line in the storage.
+
+    A simulation takes mw_per_m3s + mw_per_m3s_per_hm3 · (storage - reference_hm3), nothing below zero, at the
+    storage that a stage begins with. A training, whose cuts need one problem a stage, takes ``mw_per_m3s``.
+    """
+
+    mw_per_m3s: float
+    mw_per_m3s_per_hm3: float
+    reference_hm3: float
+
+
+ProductionModel = ConstantProductivity | LinearizedHead | ProductionPlanes
 
 
 @dataclass(frozen=True)
@@ -191,7 +210,9 @@ class Hydro:
     the plant that a channel past the turbines leads to; what it carries is no outflow. A reservoir that is
     being filled (``filling``) has final storages to reach: missing them costs a price of its own, and the
     turbines don't turn in these stages. ``travel_hours`` is how long its outflow is under way to the plant
-    below, and ``past_outflow`` what it was before the study.
+    below, and ``past_outflow`` what it was before the study. ``unit_groups`` are its turbines where they feed
+    several buses, or have limits of their own that change by stage; without them all is given to ``bus_id``,
+    which is else the first group's.
 
     Where a plant is out of ``service`` its reservoir keeps what it holds, and water that comes to it, its
     own inflow too, flows on to the next plant below that is there.
@@ -220,4 +241,5 @@ class Hydro:
     filling: Filling | None = None
     travel_hours: float = 0.0
     past_outflow: tuple[PastFlow, ...] = ()
+    unit_groups: tuple[UnitGroup, ...] = ()
     service: Service = ALWAYS

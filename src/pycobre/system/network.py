@@ -17,6 +17,7 @@ from pycobre.system.checks import problems_of
 from pycobre.system.compare import NOUNS, differences
 from pycobre.system.constraints import GenericConstraint
 from pycobre.system.entities import Bus, Contract, Hydro, Line, PumpingStation, Source, Thermal
+from pycobre.system.groups import Feed, feeds_of
 from pycobre.system.reservoirs import Evaporation, SurfaceEvaporation
 from pycobre.system.travel import Transit
 from pycobre.system.uncertainty import (
@@ -165,7 +166,7 @@ class System:
         if m >= len(self.stages):
             return None if thermal.ahead is None else thermal.ahead.later.get(m - len(self.stages))
         stage = self.stages[m]
-        if not thermal.service.covers(stage):
+        if not self._works(thermal, stage):
             return None
         low = high = 0.0
         changes = self.changes.get("thermals", {})
@@ -191,6 +192,11 @@ class System:
         )
 
     @cached_property
+    def feeds(self) -> tuple[Feed, ...]:
+        """What hydro plants of several unit groups give to each of their buses, by plant, then bus."""
+        return tuple(feed for h, plant in enumerate(self.hydros) for feed in feeds_of(h, plant.unit_groups))
+
+    @cached_property
     def evaporation(self) -> tuple[tuple[Evaporation, ...], ...]:
         """Lines of each hydro's evaporation, one a stage; none where nothing evaporates."""
         return tuple(
@@ -206,9 +212,15 @@ class System:
         return tuple(
             {}
             if hydro.filling is None
-            else hydro.filling.targets_hm3(hydro.storage_initial_hm3, hydro.storage_min_hm3, self.stages)
+            else hydro.filling.targets_hm3(
+                hydro.storage_initial_hm3, hydro.storage_min_hm3, self.stages, self._filling_rates(hydro)
+            )
             for hydro in self.hydros
         )
+
+    def _filling_rates(self, hydro: Hydro) -> list[float]:
+        plants = (changed(hydro, self.changes.get("hydros", {}), stage) for stage in self.stages)
+        return [plant.filling.rate_min_m3s for plant in plants if plant.filling is not None]
 
     @property
     def noise_dimension(self) -> int:
@@ -232,13 +244,23 @@ class System:
         return np.concatenate([noise[..., :first], self.availability.clip(t, noise[..., first:])], axis=-1)
 
     def buses_in(self, stage: Stage) -> tuple[Bus, ...]:
-        """Buses with the costs that hold in *stage*."""
-        return self._in("buses", self.buses, stage, None)
+        """Buses with the costs that hold in *stage*; without deficit out of service."""
+        return tuple(
+            bus if bus.service.covers(stage) else replace(bus, deficit_segments=())
+            for bus in self._in("buses", self.buses, stage, None)
+        )
+
+    def _works(self, entity: Line | Thermal | Source | Contract | PumpingStation, stage: Stage) -> bool:
+        """Whether an entity is there in *stage*, and so are its buses."""
+        ends = (entity.source_bus_id, entity.target_bus_id) if isinstance(entity, Line) else (entity.bus_id,)
+        return entity.service.covers(stage) and all(
+            self.buses[self.bus_position[end]].service.covers(stage) for end in ends
+        )
 
     def lines_in(self, stage: Stage, block: Block | None = None) -> tuple[Line, ...]:
         """Lines with what holds in *stage*, or in a *block* of it; without capacity out of service."""
         return tuple(
-            line if line.service.covers(stage) else replace(line, direct_max_mw=0.0, reverse_max_mw=0.0)
+            line if self._works(line, stage) else replace(line, direct_max_mw=0.0, reverse_max_mw=0.0)
             for line in self._in("lines", self.lines, stage, block)
         )
 
@@ -246,7 +268,7 @@ class System:
         """Thermal plants with what holds in *stage*, or in a *block*; without capacity out of service."""
         return tuple(
             plant
-            if plant.service.covers(stage)
+            if self._works(plant, stage)
             else replace(plant, generation_min_mw=0.0, generation_max_mw=0.0)
             for plant in self._in("thermals", self.thermals, stage, block)
         )
@@ -254,7 +276,7 @@ class System:
     def sources_in(self, stage: Stage, block: Block | None = None) -> tuple[Source, ...]:
         """Sources with what holds in *stage*, or in a *block* of it; without capacity out of service."""
         return tuple(
-            source if source.service.covers(stage) else replace(source, generation_max_mw=0.0)
+            source if self._works(source, stage) else replace(source, generation_max_mw=0.0)
             for source in self._in("sources", self.sources, stage, block)
         )
 
@@ -262,7 +284,7 @@ class System:
         """Contracts with what holds in *stage*, or in a *block* of it; without power out of service."""
         return tuple(
             contract
-            if contract.service.covers(stage)
+            if self._works(contract, stage)
             else replace(contract, power_min_mw=0.0, power_max_mw=0.0)
             for contract in self._in("contracts", self.contracts, stage, block)
         )
@@ -280,15 +302,17 @@ class System:
     def _pumps(self, pump: PumpingStation, stage: Stage) -> bool:
         ends = (pump.source_hydro_id, pump.destination_hydro_id)
         plants = [self.hydros[self.hydro_position[id]] for id in ends]
-        return pump.service.covers(stage) and all(plant.service.covers(stage) for plant in plants)
+        return self._works(pump, stage) and all(plant.service.covers(stage) for plant in plants)
 
     def hydros_in(self, stage: Stage, block: Block | None = None) -> tuple[Hydro, ...]:
         """Hydro plants with what holds in *stage*, or in a *block* of it, in service or not."""
+        plants = (
+            _with_groups(plant, stage, block) if plant.unit_groups else plant
+            for plant in self._in("hydros", self.hydros, stage, block)
+        )
         return tuple(
             _being_filled(plant, targets[stage.id]) if stage.id in targets else plant
-            for plant, targets in zip(
-                self._in("hydros", self.hydros, stage, block), self.filling_targets_hm3, strict=True
-            )
+            for plant, targets in zip(plants, self.filling_targets_hm3, strict=True)
         )
 
     def differs_by_block(self, kind: str, stage: Stage) -> bool:
@@ -297,8 +321,10 @@ class System:
 
     @cached_property
     def _changing_blocks(self) -> frozenset[tuple[str, int]]:
-        places = ((kind, place) for kind, changes in self.changes.items() for place in changes)
-        return frozenset((kind, stage) for kind, (_, stage, block) in places if block is not None)
+        places = [(kind, *place[1:]) for kind, changes in self.changes.items() for place in changes]
+        groups = [group for plant in self.hydros for group in plant.unit_groups]
+        places += [("hydros", *place) for group in groups for place in group.changes]
+        return frozenset((kind, stage) for kind, stage, block in places if block is not None)
 
     def receivers_in(self, stage: Stage) -> tuple[int | None, ...]:
         """Position of the hydro that each one's water flows on to in *stage*: the next that is there."""
@@ -326,6 +352,22 @@ class System:
         return tuple(changed(entity, changes, stage, block) for entity in entities)
 
 
+def _with_groups(plant: Hydro, stage: Stage, block: Block | None) -> Hydro:
+    """*plant* with the limits of its unit groups that hold; those of a single group are its own."""
+    groups = tuple(group.within(stage, block) for group in plant.unit_groups)
+    if len(groups) > 1:
+        return replace(plant, unit_groups=groups)
+    (group,) = groups
+    return replace(
+        plant,
+        unit_groups=(),
+        turbined_min_m3s=max(plant.turbined_min_m3s, group.turbined_min_m3s),
+        turbined_max_m3s=min(plant.turbined_max_m3s, group.turbined_max_m3s),
+        generation_min_mw=max(plant.generation_min_mw, group.generation_min_mw),
+        generation_max_mw=min(plant.generation_max_mw, group.generation_max_mw),
+    )
+
+
 def _being_filled(plant: Hydro, target_hm3: float) -> Hydro:
     """*plant* with its turbines still, and the target in place of its minimum storage."""
     price = plant.penalties.filling_below_cost_per_hm3
@@ -336,5 +378,6 @@ def _being_filled(plant: Hydro, target_hm3: float) -> Hydro:
         turbined_max_m3s=0.0,
         generation_min_mw=0.0,
         generation_max_mw=0.0,
+        unit_groups=(),
         penalties=replace(plant.penalties, storage_below_cost_per_hm3=price),
     )

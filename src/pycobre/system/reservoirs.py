@@ -94,19 +94,21 @@ def _months_of(stage: Stage) -> tuple[tuple[int, float, float], ...]:
 class Filling:
     """A reservoir that is there before its turbines, and filled from *start_stage_id* until they enter.
 
-    In each of these stages it is to hold what it had, and what ``rate_min_m3s`` has brought since, at most
-    its minimum storage.
+    In each of these stages it is to hold what it had, and what ``rate_min_m3s``, which may differ by stage,
+    has brought since, at most its minimum storage.
     """
 
     start_stage_id: int
     entry_stage_id: int
     rate_min_m3s: float = 0.0
 
-    def targets_hm3(self, initial_hm3: float, full_hm3: float, stages: Sequence[Stage]) -> dict[int, float]:
-        """Final storage, by stage id, that the reservoir is to reach."""
+    def targets_hm3(
+        self, initial_hm3: float, full_hm3: float, stages: Sequence[Stage], rates_m3s: Sequence[float]
+    ) -> dict[int, float]:
+        """Final storage, by stage id, that the reservoir is to reach with a rate in each of *stages*."""
         volume, targets = initial_hm3, {}
-        for stage in stages:
+        for stage, rate_m3s in zip(stages, rates_m3s, strict=True):
             if self.start_stage_id <= stage.id < self.entry_stage_id:
-                volume += hm3_per_m3s(stage.hours) * self.rate_min_m3s
+                volume += hm3_per_m3s(stage.hours) * rate_m3s
                 targets[stage.id] = min(volume, full_hm3)
         return targets

@@ -9,6 +9,7 @@ from case.exercise.grid import changed as changed
 from case.exercise.grid import constraints as constraints
 from case.exercise.grid import external as external
 from case.exercise.grid import network as network
+from case.exercise.grid import rated as rated
 from case.exercise.inflow import annual as annual
 from case.exercise.inflow import gappy as gappy
 from case.exercise.inflow import history as history
@@ -49,11 +50,13 @@ from case.exercise.paths import THERMALS as THERMALS
 from case.exercise.plants import HYDRO_LIMITS as HYDRO_LIMITS
 from case.exercise.plants import limits as limits
 from case.exercise.plants import own_prices as own_prices
+from case.exercise.plants import split as split
 from case.exercise.plants import stage_prices as stage_prices
 from case.exercise.plants import water as water
 from case.exercise.power import bare as bare
 from case.exercise.power import curves as curves
 from case.exercise.power import planes as planes
+from case.exercise.power import steep as steep
 from case.exercise.result import Result as Result
 from case.exercise.result import result_of as result_of
 from case.exercise.short import Base as Base

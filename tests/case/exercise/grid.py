@@ -11,6 +11,7 @@ from case.exercise.paths import (
     CONSTRAINT_BOUNDS,
     CONSTRAINTS,
     CONTRACTS,
+    ENERGY,
     EXTERNAL,
     LINES,
     LOADS,
@@ -168,4 +169,15 @@ def constraints(directory: Any) -> None:
     directory.tables[CONSTRAINT_BOUNDS] = {
         "constraint_id": [1, 2], "stage_id": [0, 1], "block_id": [None, None], "bound_lower": [1.0, None],
         "bound_upper": [20.0, None],
+    }  # fmt: skip
+
+
+def rated(directory: Any) -> None:
+    """The case of :func:`constraints` with a parameter that follows from a plant's flow."""
+    constraints(directory)
+    directory.put(PARAMETERS, "scalar_parameters.2.computed_spec.tag", "reference_turbine")
+    directory.put(CONSTRAINTS, "constraints.1.expression", "thermal_generation(4) >= @least - 0.1*@energy")
+    directory.tables[ENERGY] = {
+        "hydro_id": [3], "stage_id": [None], "equivalent_productivity_mw_per_m3s": [None],
+        "reference_outflow_m3s": [20.0], "specific_productivity_mw_per_m3s_per_m": [None],
     }  # fmt: skip

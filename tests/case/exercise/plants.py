@@ -12,6 +12,8 @@ from case.exercise.paths import (
     HYDROS,
     INFLOW_STATS,
     INITIAL,
+    LINES,
+    LOADS,
     OVERRIDES,
     PENALTIES,
     PRODUCTION,
@@ -93,10 +95,11 @@ def water(directory: Any, own: bool = False) -> None:
         "hydro_id": [14, 14, 14, 15, 15, 15], "volume_hm3": [0.0, 11.0, 90.0] * 2,
         "height_m": [1.0, 2.0, 9.0] * 2, "area_km2": [5.0, 6.0, 20.0] * 2,
     }  # fmt: skip
-    number = [None] * 4
+    number = [None] * 5
     directory.tables[BOUNDS.format("hydro")] = {
-        "hydro_id": [11, 16, 17, 19], "stage_id": [1, 1, 1, 1], "block_id": [None] * 4,
-        **{name: list(number) for name in HYDRO_LIMITS}, "water_withdrawal_m3s": [2.0, 20.0, 1.0, None],
+        "hydro_id": [11, 16, 17, 19, 18], "stage_id": [1] * 5, "block_id": [None] * 5,
+        **{name: list(number) for name in HYDRO_LIMITS}, "water_withdrawal_m3s": [2.0, 20.0, 1.0, None, None],
+        "filling_min_rate_m3s": [None, None, None, None, 3.5],
     }  # fmt: skip
 
 
@@ -122,4 +125,24 @@ def limits(directory: Any) -> None:
     directory.tables[BOUNDS.format("hydro")] = {
         "hydro_id": [3], "stage_id": [1], "block_id": [None], **{name: [None] for name in HYDRO_LIMITS},
         "water_withdrawal_m3s": [None],
+    }  # fmt: skip
+
+
+def split(directory: Any) -> None:
+    """The small case with a plant that feeds both buses, and limits of its groups in single stages."""
+    train(directory)
+    directory.put(LINES, "lines.0.capacity", {"direct_mw": 0.0, "reverse_mw": 0.0})
+    plant = directory.documents[HYDROS]["hydros"][0]
+    group = plant["unit_groups"][0]
+    group |= {"max_turbined_m3s": 30.0, "max_generation_mw": 40.0}
+    other = {**group, "id": 1, "name": "H", "bus_id": 2, "max_turbined_m3s": 25.0, "max_generation_mw": 20.0}
+    plant["unit_groups"].append(other)
+    rows = [(bus, t, 40.0, 0.0) for bus in (1, 2) for t in range(3)]
+    names = ("bus_id", "stage_id", "mean_mw", "std_mw")
+    directory.tables[LOADS] = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    directory.tables[BOUNDS.format("hydro_unit_group")] = {
+        "hydro_id": [3, 3, 3], "hydro_unit_group_id": [0, 1, 0], "stage_id": [0, 1, 2],
+        "block_id": [None, 0, None], "min_turbined_m3s": [None, 5.0, None],
+        "max_turbined_m3s": [20.0, None, None], "min_generation_mw": [None, None, None],
+        "max_generation_mw": [None, None, 11.0],
     }  # fmt: skip

@@ -74,3 +74,15 @@ def bare(directory: Any) -> None:
         "hydro_id": [3], "stage_id": [None], "equivalent_productivity_mw_per_m3s": [0.9],
         "reference_outflow_m3s": [None], "specific_productivity_mw_per_m3s_per_m": [None],
     }  # fmt: skip
+
+
+def steep(directory: Any) -> None:
+    """The small case with a reservoir whose level is known, and a productivity for every stage."""
+    train(directory)
+    directory.tables[GEOMETRY] = {
+        "hydro_id": [3] * 2, "volume_hm3": [0.0, 200.0], "height_m": [20.0, 60.0], "area_km2": [1.0, 2.0],
+    }  # fmt: skip
+    directory.tables[ENERGY] = {
+        "hydro_id": [3], "stage_id": [None], "equivalent_productivity_mw_per_m3s": [0.8],
+        "reference_outflow_m3s": [None], "specific_productivity_mw_per_m3s_per_m": [None],
+    }  # fmt: skip
