@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pycobre.lp import BASIC, Assembly, HighsSolver, basis_by_name
+from pycobre.lp import BASIC, Assembly, HighsSolver, Starts, basis_by_name
 
 
 def template(name, plants):
@@ -33,16 +33,12 @@ def template(name, plants):
     )
 
 
-def dispatch(solver, basis):
+def dispatch(solver, starts):
     states = np.array([[5.0], [20.0], [60.0]])
     noises = np.array([[-0.5], [0.1], [0.8]])
     before = solver.counts.pivots
-    found = solver.dispatch(states, noises, basis, bases=True)
+    found = solver.dispatch(states, noises, starts, bases=True)
     return found, solver.counts.pivots - before
-
-
-def slacks():
-    return np.empty((3, 0), dtype=np.int8)
 
 
 def solver_of(which):
@@ -60,8 +56,8 @@ def test_what_both_problems_know_keeps_its_status():
 
 def test_a_problem_that_starts_from_its_own_optimal_basis_takes_no_pivot():
     solver = solver_of(template("stage", range(1, 6)))
-    first, pivots = dispatch(solver, slacks())
-    again, none = dispatch(solver, first.basis)
+    first, pivots = dispatch(solver, Starts.slacks(3))
+    again, none = dispatch(solver, Starts.each(first.basis))
     assert pivots > 0
     assert none == 0
     assert again.objective == pytest.approx(first.objective, rel=1e-12)
@@ -70,17 +66,17 @@ def test_a_problem_that_starts_from_its_own_optimal_basis_takes_no_pivot():
 
 def test_no_bases_are_made_that_nobody_asks_for():
     solver = solver_of(template("stage", range(1, 6)))
-    found = solver.dispatch(np.array([[5.0]]), np.array([[0.0]]), slacks()[:1])
+    found = solver.dispatch(np.array([[5.0]]), np.array([[0.0]]), Starts.slacks(1))
     assert found.basis.shape == (0, solver.basis_length)
 
 
 def test_a_start_from_another_stage_shortens_the_way_to_the_same_optimum():
     """Plants 1 and 7 are in one stage alone: the basis that is read has a wrong number of basic entries."""
     before, after = solver_of(template("before", range(1, 7))), solver_of(template("after", range(2, 8)))
-    known, _ = dispatch(before, slacks())
-    plain, pivots = dispatch(after, slacks())
+    known, _ = dispatch(before, Starts.slacks(3))
+    plain, pivots = dispatch(after, Starts.slacks(3))
     start = basis_by_name(known.basis, before.basis_names, after.basis_names)
     assert start.shape == (3, after.basis_length - 1)  # the cut is younger
-    found, fewer = dispatch(after, start)
+    found, fewer = dispatch(after, Starts.each(start))
     assert found.objective == pytest.approx(plain.objective, rel=1e-9)
     assert fewer < pivots
