@@ -22,8 +22,9 @@ FloatArray = NDArray[np.float64]
 NORMAL_975 = 1.959963984540054
 """0.975 quantile of the standard normal distribution: half width of a 95 % interval in deviations."""
 
-_ROUND_BYTES = 64 * 2**20
-_ROUND_SCENARIOS = 128
+_ROUND_BYTES = 24 * 2**20
+"""Most that a round's solutions take, few scenarios aside. Rank 0's tables take some times as much."""
+_ROUND_SCENARIOS = range(4, 129)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,7 @@ def simulate(
         )
         whole = _gather_walk(comm, policy, walked, mine, count)
         yield SimulatedRound(first, whole, whole.total_cost())
+        del walked, whole  # before the next round is as large again
 
 
 def _round_size(policy: Policy) -> int:
@@ -110,7 +112,7 @@ def _round_size(policy: Policy) -> int:
         len(node.template.cost) + len(node.template.row_lower) + node.template.states_in
         for node in policy.graph.nodes
     )
-    return min(_ROUND_SCENARIOS, max(16, _ROUND_BYTES // (8 * numbers)))
+    return min(_ROUND_SCENARIOS[-1], max(_ROUND_SCENARIOS[0], _ROUND_BYTES // (8 * numbers)))
 
 
 def _gather_walk(comm: Communicator, policy: Policy, walked: Walk, mine: range, count: int) -> Walk:

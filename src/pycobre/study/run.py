@@ -221,6 +221,7 @@ class Run:
             if self.writer:
                 self.writer.simulation_round(self.system, self.recursion, self.models, part)
             costs.extend(float(cost) for cost in part.cost)
+            del part  # before the next round is as large again
             summary = SimulationSummary.of(np.array(costs))
             yield SimulationProgress(self.comm.rank, len(costs), total, summary.mean, summary.ci95)
 
