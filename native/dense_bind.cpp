@@ -30,7 +30,8 @@ void require_units(const DenseProblem &problem, const In<double, 2> &states, con
     for (size_t k = 0; k < units; ++k)
         require(0 <= first.data()[k] && first.data()[k] < last.data()[k] &&
                     last.data()[k] <= static_cast<int>(noises.shape(0)), "first or last");
-    require(bases_out.shape(0) == units && static_cast<int>(bases_out.shape(1)) == problem.basis_length(), "bases_out");
+    require(bases_out.shape(0) == units && static_cast<int>(bases_out.shape(1)) == problem.basis_length(),
+            "bases_out");
     require(failed.size() == units, "failed");
 }
 
@@ -38,8 +39,10 @@ void require_units(const DenseProblem &problem, const In<double, 2> &states, con
 
 void bind_dense(nb::module_ &m) {
     nb::class_<DenseProblem>(m, "DenseProblem")
-        .def("__init__", [](DenseProblem *self, const StageData &data, int threads) { new (self) DenseProblem(data, threads); },
-             nb::arg("data"), nb::arg("threads"))
+        .def(
+            "__init__",
+            [](DenseProblem *self, const StageData &data, int threads) { new (self) DenseProblem(data, threads); },
+            nb::arg("data"), nb::arg("threads"))
         .def("add_cuts",
              [](DenseProblem &self, In<double, 1> intercepts, In<double, 2> slopes) {
                  require(self.data().stage.future_column >= 0, "cuts: a last stage takes none");
@@ -112,7 +115,8 @@ void bind_dense(nb::module_ &m) {
                          "primal or row_dual");
                  nb::gil_scoped_release nogil;
                  self.dispatch(static_cast<int>(units), states.data(), noises.data(), objectives.data(), futures.data(),
-                               next_states.data(), has_bases ? bases_out.data() : nullptr, is_full ? primal.data() : nullptr,
+                               next_states.data(), has_bases ? bases_out.data() : nullptr,
+                               is_full ? primal.data() : nullptr,
                                is_full ? row_dual.data() : nullptr, failed.data());
              })
         .def_prop_ro("basis_length", &DenseProblem::basis_length)

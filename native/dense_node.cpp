@@ -6,7 +6,6 @@
 
 namespace {
 
-constexpr double kSingular = 1e-11;
 constexpr double kResidual = 1e-9;  // how far a row may be missed, relative to what is in it
 
 int padded(int size) { return (size + 7) / 8 * 8; }
@@ -230,83 +229,4 @@ void DenseNode::widen(int stride) {
         std::copy_n(column_of_inverse(i), size(), wider.data() + static_cast<size_t>(i) * stride);
     inverse_.swap(wider);
     stride_ = stride;
-}
-
-// Rows whose own variable is basic are columns of the identity: only the block of the other rows and of the
-// columns that are basic is inverted, by Gauss and Jordan with the largest pivot of each column.
-bool DenseNode::factor(const DenseData &data) {
-    const int columns = data.columns(), rows = data.rows(), count = size();
-    std::vector<int> inner(count, -1), place_of(columns, -1), tight, positions;
-    std::vector<int> position_of_row(count, -1);
-    for (int p = 0; p < count; ++p) {
-        if (head[p] >= columns) {
-            position_of_row[head[p] - columns] = p;
-        } else {
-            place_of[head[p]] = static_cast<int>(positions.size());
-            positions.push_back(p);
-        }
-    }
-    for (int i = 0; i < count; ++i)
-        if (position_of_row[i] < 0) {
-            inner[i] = static_cast<int>(tight.size());
-            tight.push_back(i);
-        }
-    const int k = static_cast<int>(tight.size());
-    if (static_cast<int>(positions.size()) != k) return false;
-    const int width = padded(2 * k);
-    std::vector<double> block(static_cast<size_t>(k) * width, 0.0);
-    auto entry = [&](int row, int column) { return data.coefficient(extras[row - rows], column); };
-    for (int r = 0; r < k; ++r) {
-        double *line = block.data() + static_cast<size_t>(r) * width;
-        if (tight[r] < rows) {
-            for (int e = data.row_start[tight[r]]; e < data.row_start[tight[r] + 1]; ++e)
-                if (place_of[data.row_index[e]] >= 0) line[place_of[data.row_index[e]]] = data.row_value[e];
-        } else {
-            for (int c = 0; c < k; ++c) line[c] = entry(tight[r], head[positions[c]]);
-        }
-        line[k + r] = 1.0;
-    }
-    for (int c = 0; c < k; ++c) {
-        int best = -1;
-        double largest = kSingular;
-        for (int r = c; r < k; ++r) {
-            const double value = std::abs(block[static_cast<size_t>(r) * width + c]);
-            if (value > largest) {
-                largest = value;
-                best = r;
-            }
-        }
-        if (best < 0) return false;
-        double *pivot_line = block.data() + static_cast<size_t>(c) * width;
-        if (best != c) std::swap_ranges(pivot_line, pivot_line + width, block.data() + static_cast<size_t>(best) * width);
-        const double scale = 1.0 / pivot_line[c];
-        for (int e = 0; e < width; ++e) pivot_line[e] *= scale;
-        for (int r = 0; r < k; ++r) {
-            double *__restrict__ line = block.data() + static_cast<size_t>(r) * width;
-            const double factor = line[c];
-            if (r == c || factor == 0.0) continue;
-            const double *__restrict__ from = pivot_line;
-            for (int e = c; e < width; ++e) line[e] -= factor * from[e];
-        }
-    }
-    stride_ = padded(count + 3);
-    inverse_.assign(static_cast<size_t>(count) * stride_, 0.0);
-    for (int c = 0; c < k; ++c) {
-        double *column = column_of_inverse(tight[c]);
-        for (int r = 0; r < k; ++r) column[positions[r]] = block[static_cast<size_t>(r) * width + k + c];
-        for (int i = 0; i < rows; ++i) {
-            if (inner[i] >= 0) continue;
-            double sum = 0.0;
-            for (int e = data.row_start[i]; e < data.row_start[i + 1]; ++e) {
-                const int at = place_of[data.row_index[e]];
-                if (at >= 0) sum += data.row_value[e] * block[static_cast<size_t>(at) * width + k + c];
-            }
-            column[position_of_row[i]] = sum;
-        }
-    }
-    for (int i = 0; i < count; ++i)
-        if (inner[i] < 0) column_of_inverse(i)[position_of_row[i]] = -1.0;
-    updates = 0;
-    weigh();
-    return true;
 }

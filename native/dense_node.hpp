@@ -34,14 +34,15 @@ class DenseNode {
     void row_at(int position, std::vector<double> &rho) const;
     void row_for(const DenseData &data, int extra, std::vector<double> &rho) const;
     // rho · A, for all columns; of the extra that is about to become a row its own part as well.
-    void times_matrix(const DenseData &data, const std::vector<double> &rho, int joining, std::vector<double> &row) const;
+    void times_matrix(const DenseData &data, const std::vector<double> &rho, int joining,
+                      std::vector<double> &row) const;
     // inverse · the variable's column, padded to the stride.
     void column_for(const DenseData &data, int variable, std::vector<double> &column) const;
     // inverse · amounts (size).
     void times_inverse(const std::vector<double> &amounts, std::vector<double> &out) const;
     void append(int extra, const std::vector<double> &rho, int own_variable);  // its own variable basic, last
     void exchange(int position, int variable, const std::vector<double> &column);
-    void drop(const DenseData &data, int slot, int position);  // the extra of a slot, whose variable is basic at position
+    void drop(const DenseData &data, int slot, int position);  // the extra of a slot whose variable is basic there
 
     std::vector<int> head;        // variable that is basic at each position
     std::vector<int> extras;      // the extra of each row behind the core rows

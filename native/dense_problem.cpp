@@ -30,7 +30,7 @@ void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Foun
     auto work = [&] {
         DenseSearch search(data_);
         std::vector<Side> sides(slice);
-        std::vector<int> chosen, which, failed;
+        std::vector<int> chosen, which;
         for (int begin = next.fetch_add(slice); begin < count; begin = next.fetch_add(slice)) {
             const int size = std::min(slice, count - begin);
             chosen.assign(size, 0);
@@ -52,8 +52,8 @@ void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Foun
                 if (which.empty()) continue;
                 DenseNode root = starts_[s]->node;
                 if (!root.refresh(data_)) continue;
-                search.run(root, sides, which, [&](int k, const Optimum &optimum) { found(begin + k, optimum); },
-                           failed);
+                search.run(root, sides, which,
+                           [&](int k, const Optimum &optimum) { found(begin + k, optimum); });
             }
         }
         const std::lock_guard<std::mutex> lock(totals);
@@ -86,7 +86,8 @@ void DenseProblem::solve_units(int units, const double *states, const int *first
         result.slope.assign(width, 0.0);
         add_slope(optimum, result.slope.data());
         result.binding = optimum.node.extras;
-        if (task == 0 || unit_of[task - 1] != unit_of[task]) write_basis(optimum.node, bases_out + unit_of[task] * length);
+        const bool is_first = task == 0 || unit_of[task - 1] != unit_of[task];
+        if (is_first) write_basis(optimum.node, bases_out + unit_of[task] * length);
     });
     const int core = data_.columns() + data_.rows();
     std::fill(failed, failed + units, 0);

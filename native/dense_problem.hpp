@@ -41,7 +41,9 @@ struct Solved {
 class DenseProblem {
   public:
     DenseProblem(StageData data, int threads);
-    void add_cuts(int count, const double *intercepts, const double *slopes) { data_.add_cuts(count, intercepts, slopes); }
+    void add_cuts(int count, const double *intercepts, const double *slopes) {
+        data_.add_cuts(count, intercepts, slopes);
+    }
     // The bases to start from, of columns, core rows, planes and cuts; those that are no dual feasible bases are
     // left out. Without any a problem starts from its slacks.
     void know_starts(int count, int length, const int8_t *bases);

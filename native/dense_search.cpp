@@ -26,8 +26,7 @@ std::unique_ptr<DenseNode> DenseSearch::copy_of(const DenseNode &node) {
 }
 
 void DenseSearch::run(const DenseNode &start, const std::vector<Side> &sides, const std::vector<int> &which,
-                      const Found &found, std::vector<int> &failed) {
-    failed_ = &failed;
+                      const Found &found) {
     if (walkers_.size() < sides.size()) walkers_.resize(sides.size());
     std::unique_ptr<DenseNode> root = copy_of(start);
     root->members = which;
@@ -58,15 +57,11 @@ void DenseSearch::run(const DenseNode &start, const std::vector<Side> &sides, co
             }
             if (!goes_on) {
                 if (!settle(*node, member, found)) unclear.push_back(member);
-            } else if (++walker.steps > most_steps(data_)) {
-                failed.push_back(member);
-            } else {
+            } else if (++walker.steps <= most_steps(data_)) {
                 leaving.push_back(next);
             }
         }
-        const bool is_fresh = node->updates == 0;
-        if (!unclear.empty() && !is_fresh) again(*node, unclear);
-        if (is_fresh) failed.insert(failed.end(), unclear.begin(), unclear.end());
+        again(*node, unclear);
         unclear.clear();
         if (leaving.empty())
             spare_.push_back(std::move(node));
@@ -75,12 +70,13 @@ void DenseSearch::run(const DenseNode &start, const std::vector<Side> &sides, co
     }
 }
 
-// Members of a basis whose numbers have become too inaccurate go on from the same basis with fresh ones.
+// Members of a basis whose numbers have become too inaccurate go on from the same basis with fresh ones; where they
+// are fresh already, or the basis is singular, they are given up.
 void DenseSearch::again(const DenseNode &node, const std::vector<int> &members) {
+    if (members.empty() || node.updates == 0) return;
     std::unique_ptr<DenseNode> copy = copy_of(node);
     copy->members = members;
     if (!copy->refresh(data_)) {
-        failed_->insert(failed_->end(), members.begin(), members.end());
         spare_.push_back(std::move(copy));
         return;
     }
@@ -219,11 +215,6 @@ void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &
             }
         }
     }
-    if (!unclear.empty()) {
-        if (node->updates > 0)
-            again(*node, unclear);
-        else
-            failed_->insert(failed_->end(), unclear.begin(), unclear.end());
-    }
+    if (!unclear.empty()) again(*node, unclear);
     if (node) spare_.push_back(std::move(node));
 }

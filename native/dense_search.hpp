@@ -24,9 +24,9 @@ class DenseSearch {
     using Found = std::function<void(int side, const Optimum &)>;
     explicit DenseSearch(const DenseData &data) : data_(data) {}
     // Solves `sides[k]` for k in `which`, all from `start`, which has its inverse and is dual feasible.
-    // Those without a clean optimum are added to `failed`.
+    // Of one without a clean optimum nothing is heard.
     void run(const DenseNode &start, const std::vector<Side> &sides, const std::vector<int> &which,
-             const Found &found, std::vector<int> &failed);
+             const Found &found);
     int64_t pivots = 0, nodes = 0;  // of single right-hand sides, and of the tree
 
   private:
@@ -61,7 +61,6 @@ class DenseSearch {
     const DenseData &data_;
     std::vector<Walker> walkers_;
     std::vector<std::unique_ptr<DenseNode>> stack_, spare_;
-    std::vector<int> *failed_ = nullptr;
     std::vector<Candidate> candidates_;
     std::vector<double> rho_, row_, full_, column_, amounts_, flipped_, exact_y_, exact_d_;
     bool has_exact_duals_ = false;

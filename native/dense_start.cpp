@@ -36,7 +36,8 @@ void DenseProblem::know_starts(int count, int length, const int8_t *bases) {
         const int8_t *basis = bases + static_cast<size_t>(b) * length;
         const size_t place = is_given(next, basis, length) ? next : b;
         if (is_given(place, basis, length)) {
-            given.push_back({{reinterpret_cast<const char *>(basis), static_cast<size_t>(length)}, given_[place].start});
+            const std::string bytes(reinterpret_cast<const char *>(basis), length);
+            given.push_back({bytes, given_[place].start});
             next = place + 1;
             continue;
         }
@@ -47,7 +48,7 @@ void DenseProblem::know_starts(int count, int length, const int8_t *bases) {
         name.erase(name.find_last_not_of(static_cast<char>(kBasic)) + 1);
         std::shared_ptr<Start> &start = known_[name];
         if (!start) start = start_of(basis, length);
-        given.push_back({{reinterpret_cast<const char *>(basis), static_cast<size_t>(length)}, start});
+        given.push_back({std::string(reinterpret_cast<const char *>(basis), length), start});
     }
     given_.swap(given);
     starts_.clear();
