@@ -26,7 +26,7 @@ class Installation:
     environment: dict[str, str] = field(default_factory=dict)
 
     def run(
-        self, ranks: int, argv: Sequence[object], *, limit_secs: float = 60, **variables: str
+        self, ranks: int, argv: Sequence[object], *, limit_secs: float = 150, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """A job that has ended; one that does not end is killed, with all that it has started.
 
