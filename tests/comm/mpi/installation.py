@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +36,7 @@ class Installation:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(OTHER_LAUNCHES)}
         with subprocess.Popen(
             [*self.launcher, "-n", str(ranks), sys.executable, *map(str, argv)],
-            env={**inherited, **self.environment, **variables},
+            env={**inherited, **self.environment, "PYTHONFAULTHANDLER": "1", **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -46,6 +47,8 @@ class Installation:
             try:
                 output, errors = job.communicate(timeout=limit_secs)
             except subprocess.TimeoutExpired:
+                os.killpg(job.pid, signal.SIGABRT)  # ranks say where they are
+                time.sleep(2)
                 os.killpg(job.pid, signal.SIGKILL)
                 output, errors = job.communicate()
                 pytest.fail(f"no end within {limit_secs} s\n{output}\n{errors}")
