@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -77,6 +78,18 @@ def mpi(request: pytest.FixtureRequest) -> Iterator[Installation]:
     """Each of the two MPIs that the tests fetch."""
     before = set(SHARED_MEMORY.glob("mpich_shm_*"))
     yield request.param()
-    if request.param is mpich:  # it leaves one behind of every job that is aborted; ours are gone by now
+    if request.param is mpich:  # it leaves one behind of every job that is aborted
         for segment in set(SHARED_MEMORY.glob("mpich_shm_*")) - before:
-            segment.unlink(missing_ok=True)
+            if not in_use(segment):  # a job of another process of the tests may have come since
+                segment.unlink(missing_ok=True)
+
+
+def in_use(segment: Path) -> bool:
+    """Whether any process has *segment* open or mapped."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(segment) in (process / "maps").read_text():
+                return True
+            if any(os.readlink(link) == str(segment) for link in (process / "fd").iterdir()):
+                return True
+    return False
