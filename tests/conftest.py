@@ -90,6 +90,6 @@ def in_use(segment: Path) -> bool:
         with contextlib.suppress(OSError):
             if str(segment) in (process / "maps").read_text():
                 return True
-            if any(os.readlink(link) == str(segment) for link in (process / "fd").iterdir()):
+            if any(link.readlink() == segment for link in (process / "fd").iterdir()):
                 return True
     return False
