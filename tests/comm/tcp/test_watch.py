@@ -137,16 +137,17 @@ def test_a_stopped_rank_is_called_stopped_within_the_limit_and_a_second(victim: 
 
 @pytest.mark.parametrize("late", [0, 1, 2])
 def test_a_late_rank_is_named_by_all_and_hears_it_itself(late: int):
+    # The limit is that of the start as well, which takes long on a busy machine.
     body = f"""
     if comm.rank == {late}:
-        time.sleep(1.4)
+        time.sleep(5.0)
     outcome(comm.barrier)
     outcome(comm.barrier)
     """
-    found = told(body, 3, timeout_secs=0.4)
+    found = told(body, 3, timeout_secs=2.0)
     reason, ranks, text, _ = blamed(found, [0, 1, 2])
     assert (reason, ranks) == ("timeout", [late])
-    assert "0.4 s" in text
+    assert "2 s" in text
     assert {found[rank][1][0] for rank in range(3)} == {"InvalidCommunicator"}
 
 
