@@ -94,16 +94,16 @@ def test_a_rank_that_holds_its_interpreter_is_not_taken_for_dead():
 def test_a_late_rank_is_named_by_all_and_hears_it_itself():
     body = """
     if comm.rank == 2:
-        time.sleep(1.2)
+        time.sleep(5.0)
     outcome(comm.barrier)
     comm.close()
     """
-    found = told(body, 3, timeout_secs=0.5)
+    found = told(body, 3, timeout_secs=2.0)
     for rank in range(3):
         kind, reason, ranks, text, after = found[rank][0]
         assert (kind, reason, ranks) == ("CollectiveFailed", "timeout", [2])
-        assert "0.5 s" in text
-        assert after < 1.5
+        assert "2 s" in text
+        assert after < 3.0
 
 
 def test_a_rank_that_ends_without_close_counts_as_lost():

@@ -126,13 +126,13 @@ def test_a_stopped_rank_is_called_stopped_within_the_limit_and_a_second(victim: 
         time.sleep(0.5)  # until the others have told
         os.kill(pids[{victim}], signal.SIGKILL)
     """
-    found = told(body, 3, timeout_secs=0.5)
+    found = told(body, 3, timeout_secs=2.0)
     struck = found[(victim + 1) % 3].pop(0)
     reason, ranks, text, known = blamed(found, [rank for rank in range(3) if rank != victim])
     assert (reason, ranks) == ("stopped", [victim])
     assert "suspended" in text
-    assert "0.5 s" in text
-    assert known - struck < 1.5
+    assert "2 s" in text
+    assert known - struck < 3.0
 
 
 @pytest.mark.parametrize("late", [0, 1, 2])
