@@ -121,8 +121,6 @@ void bind_dense(nb::module_ &m) {
              })
         .def_prop_ro("basis_length", &DenseProblem::basis_length)
         .def_prop_ro("cuts", [](const DenseProblem &self) { return self.data().cuts(); })
-        .def_prop_ro("starts", &DenseProblem::starts)
         .def_ro("solves", &DenseProblem::solves)
-        .def_ro("pivots", &DenseProblem::pivots)
-        .def_ro("nodes", &DenseProblem::nodes);
+        .def_ro("pivots", &DenseProblem::pivots);
 }

@@ -9,11 +9,6 @@ namespace {
 // How far a solution may miss a plane or cut, relative to what the row limits.
 constexpr double kViolationTolerance = 1e-9;
 
-void add_products(const Triplets &matrix, const double *vector, std::vector<double> &sums) {
-    for (size_t k = 0; k < matrix.row.size(); ++k)
-        sums[matrix.row[k]] += matrix.value[k] * vector[matrix.column[k]];
-}
-
 }  // namespace
 
 DenseData::DenseData(StageData given)
@@ -67,8 +62,8 @@ void DenseData::cuts_from(int first, double *intercepts, double *slopes) const {
 
 void DenseData::place(const double *state, const double *noise, Side &side) const {
     side.row_lower.assign(rows_, 0.0);
-    add_products(stage.row_state, state, side.row_lower);
-    add_products(stage.row_noise, noise, side.row_lower);
+    stage.row_state.add_products(state, side.row_lower);
+    stage.row_noise.add_products(noise, side.row_lower);
     side.row_upper.resize(rows_);
     for (int i = 0; i < rows_; ++i) {
         const double shift = side.row_lower[i];
@@ -76,11 +71,11 @@ void DenseData::place(const double *state, const double *noise, Side &side) cons
         side.row_upper[i] = stage.row_upper[i] + shift;
     }
     side.carried = stage.carried_constant;
-    add_products(stage.carried_state, state, side.carried);
-    add_products(stage.carried_noise, noise, side.carried);
+    stage.carried_state.add_products(state, side.carried);
+    stage.carried_noise.add_products(noise, side.carried);
     side.height.resize(planes_ + intercept_.size());  // whole blocks
     std::copy(stage.planes.upper.begin(), stage.planes.upper.end(), side.height.begin());
-    add_products(stage.planes.state, state, side.height);
+    stage.planes.state.add_products(state, side.height);
     const int carried = stage.carried();
     for (size_t first = 0; first < intercept_.size(); first += kLanes) {
         double sum[kLanes];

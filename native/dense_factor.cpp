@@ -8,8 +8,6 @@ namespace {
 
 constexpr double kSingular = 1e-11;
 
-int padded(int size) { return (size + 7) / 8 * 8; }
-
 }  // namespace
 
 // Rows whose own variable is basic are columns of the identity: only the block of the other rows and of the

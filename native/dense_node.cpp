@@ -8,8 +8,6 @@ namespace {
 
 constexpr double kResidual = 1e-9;  // how far a row may be missed, relative to what is in it
 
-int padded(int size) { return (size + 7) / 8 * 8; }
-
 }  // namespace
 
 double DenseNode::resting(const DenseData &data, const Side &side, int variable) const {

@@ -5,6 +5,9 @@
 
 #include "dense_data.hpp"
 
+// Lengths are padded to whole vectors of the processor.
+inline int padded(int size) { return (size + 7) / 8 * 8; }
+
 // HiGHS's basis statuses.
 constexpr int8_t kAtLower = 0, kBasic = 1, kAtUpper = 2, kAtZero = 3;
 

@@ -58,7 +58,6 @@ void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Foun
         }
         const std::lock_guard<std::mutex> lock(totals);
         pivots += search.pivots;
-        nodes += search.nodes;
     };
     std::vector<std::thread> others;
     for (int member = 1; member < crew; ++member) others.emplace_back(work);
@@ -149,10 +148,7 @@ void DenseProblem::dispatch(int units, const double *states, const double *noise
         objectives[unit] = optimum.primal * scale;
         futures[unit] = stage.future_column >= 0 ? optimum.columns[stage.future_column] * scale : 0.0;
         double *next = next_states + static_cast<size_t>(unit) * stage.states_out();
-        for (int i = 0; i < stage.decided(); ++i) {
-            const int j = stage.state_columns[i];  // a hair outside its bounds must not grow stage by stage
-            next[i] = std::min(std::max(optimum.columns[j], stage.column_lower[j]), stage.column_upper[j]);
-        }
+        stage.decided_state(optimum.columns.data(), next);
         std::copy(optimum.carried.begin(), optimum.carried.end(), next + stage.decided());
         if (bases_out) write_basis(optimum.node, bases_out + static_cast<size_t>(unit) * basis_length());
         if (primal) {

@@ -35,7 +35,6 @@ struct Solved {
     double value = 0.0;              // dual objective, unscaled
     std::vector<double> slope;       // in the incoming state
     std::vector<int> binding;        // extras
-    std::vector<int8_t> basis;       // if asked for
 };
 
 class DenseProblem {
@@ -62,7 +61,7 @@ class DenseProblem {
     const DenseData &data() const { return data_; }
     int basis_length() const { return data_.columns() + data_.rows() + data_.extras(); }
     int starts() const { return static_cast<int>(starts_.size()); }
-    int64_t solves = 0, pivots = 0, nodes = 0;
+    int64_t solves = 0, pivots = 0;
 
   private:
     struct Task {

@@ -42,7 +42,6 @@ void DenseSearch::run(const DenseNode &start, const std::vector<Side> &sides, co
     while (!stack_.empty()) {
         std::unique_ptr<DenseNode> node = std::move(stack_.back());
         stack_.pop_back();
-        ++nodes;
         has_exact_duals_ = false;
         leaving.clear();
         unclear.clear();

@@ -27,7 +27,7 @@ class DenseSearch {
     // Of one without a clean optimum nothing is heard.
     void run(const DenseNode &start, const std::vector<Side> &sides, const std::vector<int> &which,
              const Found &found);
-    int64_t pivots = 0, nodes = 0;  // of single right-hand sides, and of the tree
+    int64_t pivots = 0;  // of single right-hand sides
 
   private:
     struct Walker {  // a right-hand side under way

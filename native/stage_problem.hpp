@@ -13,6 +13,7 @@
 // start basis that the caller gives, so its result is a function of the problem, the cuts, that basis and its
 // own right-hand sides: never of what the worker solved before.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,9 @@
 struct Triplets {
     std::vector<int> row, column;
     std::vector<double> value;
+    void add_products(const double *by, std::vector<double> &to) const {
+        for (size_t k = 0; k < row.size(); ++k) to[row[k]] += value[k] * by[column[k]];
+    }
 };
 
 // Rows that limit one column each from above, x[column] + ... <= upper + Q·s; those of a column together.
@@ -49,6 +53,13 @@ struct StageData {
     int decided() const { return static_cast<int>(state_columns.size()); }
     int carried() const { return static_cast<int>(carried_constant.size()); }
     int states_out() const { return decided() + carried(); }
+    // The decided part of the outgoing state; a hair outside its bounds must not grow stage by stage.
+    void decided_state(const double *x, double *out) const {
+        for (int i = 0; i < decided(); ++i) {
+            const int j = state_columns[i];
+            out[i] = std::min(std::max(x[j], column_lower[j]), column_upper[j]);
+        }
+    }
 };
 
 using Option = std::pair<std::string, std::string>;  // a HiGHS option and its value as text

@@ -13,10 +13,6 @@ namespace {
 constexpr double kViolationTolerance = 1e-9;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-void add_products(const Triplets &matrix, const double *by, std::vector<double> &to) {
-    for (size_t k = 0; k < matrix.row.size(); ++k) to[matrix.row[k]] += matrix.value[k] * by[matrix.column[k]];
-}
-
 }  // namespace
 
 void Worker::choose_rows(const std::vector<int> &extras) {
@@ -98,8 +94,8 @@ void Worker::drop_rows(int from) {
 
 void Worker::move_bounds(const double *state, const double *noise) {
     std::fill(shift_.begin(), shift_.end(), 0.0);
-    add_products(data_.row_state, state, shift_);
-    add_products(data_.row_noise, noise, shift_);
+    data_.row_state.add_products(state, shift_);
+    data_.row_noise.add_products(noise, shift_);
     moving_lower_.clear();
     moving_upper_.clear();
     moving_set_ = moving_rows_;
@@ -127,11 +123,11 @@ void Worker::move_bounds(const double *state, const double *noise) {
 // Heights of planes and cuts, and the carried part of the outgoing state.
 void Worker::raise_extras(const double *state, const double *noise) {
     std::copy(data_.carried_constant.begin(), data_.carried_constant.end(), carried_.begin());
-    add_products(data_.carried_state, state, carried_);
-    add_products(data_.carried_noise, noise, carried_);
+    data_.carried_state.add_products(state, carried_);
+    data_.carried_noise.add_products(noise, carried_);
     const int planes = data_.planes.count(), carried = data_.carried();
     std::copy(data_.planes.upper.begin(), data_.planes.upper.end(), height_.begin());
-    add_products(data_.planes.state, state, height_);
+    data_.planes.state.add_products(state, height_);
     for (int cut = 0; cut < cuts_.count(); ++cut) {
         double &height = height_[planes + cut];
         height = cuts_.intercept[cut];

@@ -161,10 +161,7 @@ void Worker::add_slope(double weight, double *slope) const {
 }
 
 void Worker::next_state(double *out) const {
-    for (int i = 0; i < data_.decided(); ++i) {
-        const int j = data_.state_columns[i];  // a hair outside its bounds must not grow stage by stage
-        out[i] = std::min(std::max(x[j], data_.column_lower[j]), data_.column_upper[j]);
-    }
+    data_.decided_state(x.data(), out);
     for (int i = 0; i < data_.carried(); ++i) out[data_.decided() + i] = carried_[i];
 }
 
