@@ -20,6 +20,7 @@ from pycobre.lp.solver import (
     StageSolver,
     StageUnsolved,
     Starts,
+    all_openings,
 )
 from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
@@ -72,7 +73,6 @@ class DenseSolver(StageSolver):
         threads: int = 1,
     ) -> None:
         self.template, self.has_future = template, future_lower is not None
-        self._columns = len(template.cost) + self.has_future
         self._problem = _native.DenseProblem(stage_data(template, future_lower, cost_scale), threads)
         self._known: BasisArray | None = None
         self._handed_over = 0
@@ -105,14 +105,12 @@ class DenseSolver(StageSolver):
         part: tuple[IntArray, IntArray] | None = None,
     ) -> Expectation:
         """One native call: threads over right-hand sides, openings summed in order."""
-        count, width = states.shape
-        if part is None:
-            part = np.zeros(count, dtype=np.int32), np.full(count, len(openings), dtype=np.int32)
+        part = all_openings(states, openings) if part is None else part
         self._know(starts)
-        value, slope = np.empty(count), np.empty((count, width))
-        basis = np.empty((count, self.basis_length), dtype=np.int8)
-        failed = np.empty(count, dtype=np.uint8)
-        self._problem.expectation(states, *part, openings, probability, value, slope, basis, failed)
+        result, failed = Expectation.room(states, self.basis_length), np.empty(len(states), dtype=np.uint8)
+        self._problem.expectation(
+            states, *part, openings, probability, result.value, result.slope, result.basis, failed
+        )
         if failed.any():
             units, again = self._hand_over(failed, starts)
             some = part[0][units], part[1][units]
@@ -120,20 +118,18 @@ class DenseSolver(StageSolver):
                 found = self.reference().expectation(states[units], openings, probability, again, some)
             except StageUnsolved as error:
                 raise _of_batch(error, units) from None
-            value[units], slope[units], basis[units] = found.value, found.slope, found.basis
-        return Expectation(value, slope, basis)
+            result.value[units], result.slope[units] = found.value, found.slope
+            result.basis[units] = found.basis
+        return result
 
     def by_opening(
         self, states: FloatArray, openings: FloatArray, starts: Starts, part: tuple[IntArray, IntArray]
     ) -> OpeningCosts:
         """One native call, likewise."""
-        count, width = states.shape
-        most = int((part[1] - part[0]).max(initial=0))
         self._know(starts)
-        value, slope = np.zeros((count, most)), np.zeros((count, most, width))
-        basis = np.empty((count, self.basis_length), dtype=np.int8)
-        failed = np.empty(count, dtype=np.uint8)
-        self._problem.by_opening(states, *part, openings, value, slope, basis, failed)
+        result = OpeningCosts.room(states, part, self.basis_length)
+        failed = np.empty(len(states), dtype=np.uint8)
+        self._problem.by_opening(states, *part, openings, result.value, result.slope, result.basis, failed)
         if failed.any():
             units, again = self._hand_over(failed, starts)
             some = part[0][units], part[1][units]
@@ -141,10 +137,10 @@ class DenseSolver(StageSolver):
                 found = self.reference().by_opening(states[units], openings, again, some)
             except StageUnsolved as error:
                 raise _of_batch(error, units) from None
-            width_found = found.value.shape[1]
-            value[units, :width_found], slope[units, :width_found] = found.value, found.slope
-            basis[units] = found.basis
-        return OpeningCosts(value, slope, basis)
+            most = found.value.shape[1]
+            result.value[units, :most], result.slope[units, :most] = found.value, found.slope
+            result.basis[units] = found.basis
+        return result
 
     def dispatch(
         self,
@@ -156,18 +152,9 @@ class DenseSolver(StageSolver):
         bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs."""
-        count = len(states)
-        kept = count if full else 0
         self._know(starts)
-        result = Dispatch(
-            np.empty(count),
-            np.empty(count),
-            np.empty((count, self.template.states_out)),
-            np.empty((count if bases else 0, self.basis_length), dtype=np.int8),
-            np.empty((kept, self._columns)),
-            np.empty((kept, len(self.template.row_lower))),
-        )
-        failed = np.empty(count, dtype=np.uint8)
+        result = Dispatch.room(self, len(states), full=full, bases=bases)
+        failed = np.empty(len(states), dtype=np.uint8)
         self._problem.dispatch(
             states,
             noises,

@@ -20,6 +20,7 @@ from pycobre.lp.solver import (
     StageUnsolved,
     Starts,
     Unsolved,
+    all_openings,
 )
 from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
@@ -63,7 +64,6 @@ class HighsSolver(StageSolver):
         threads: int = 1,
     ) -> None:
         self.template, self.has_future = template, future_lower is not None
-        self._columns = len(template.cost) + self.has_future
         self._problem = _native.StageProblem(
             stage_data(template, future_lower, cost_scale),
             threads=threads,
@@ -99,12 +99,8 @@ class HighsSolver(StageSolver):
         part: tuple[IntArray, IntArray] | None = None,
     ) -> Expectation:
         """One native call: threads over states, openings in order."""
-        count, width = states.shape
-        if part is None:
-            part = np.zeros(count, dtype=np.int32), np.full(count, len(openings), dtype=np.int32)
-        result = Expectation(
-            np.empty(count), np.empty((count, width)), np.empty((count, self.basis_length), dtype=np.int8)
-        )
+        part = all_openings(states, openings) if part is None else part
+        result = Expectation.room(states, self.basis_length)
         failed = self._problem.expectation(
             states, *part, openings, probability, _own(starts), result.value, result.slope, result.basis
         )
@@ -115,13 +111,7 @@ class HighsSolver(StageSolver):
         self, states: FloatArray, openings: FloatArray, starts: Starts, part: tuple[IntArray, IntArray]
     ) -> OpeningCosts:
         """One native call, likewise."""
-        count, width = states.shape
-        most = int((part[1] - part[0]).max(initial=0))
-        result = OpeningCosts(
-            np.zeros((count, most)),
-            np.zeros((count, most, width)),
-            np.empty((count, self.basis_length), dtype=np.int8),
-        )
+        result = OpeningCosts.room(states, part, self.basis_length)
         failed = self._problem.by_opening(
             states, *part, openings, _own(starts), result.value, result.slope, result.basis
         )
@@ -138,16 +128,7 @@ class HighsSolver(StageSolver):
         bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs."""
-        count = len(states)
-        kept = count if full else 0
-        result = Dispatch(
-            np.empty(count),
-            np.empty(count),
-            np.empty((count, self.template.states_out)),
-            np.empty((count if bases else 0, self.basis_length), dtype=np.int8),
-            np.empty((kept, self._columns)),
-            np.empty((kept, len(self.template.row_lower))),
-        )
+        result = Dispatch.room(self, len(states), full=full, bases=bases)
         failed = self._problem.dispatch(
             states,
             noises,

@@ -90,6 +90,11 @@ class Expectation:
     slope: FloatArray
     basis: BasisArray
 
+    @classmethod
+    def room(cls, states: FloatArray, length: int) -> Expectation:
+        """Arrays to be filled for *states* (M, X) and bases of *length*."""
+        return cls(np.empty(len(states)), np.empty(states.shape), np.empty((len(states), length), np.int8))
+
 
 @dataclass(frozen=True, eq=False)
 class OpeningCosts:
@@ -108,6 +113,14 @@ class OpeningCosts:
     value: FloatArray
     slope: FloatArray
     basis: BasisArray
+
+    @classmethod
+    def room(cls, states: FloatArray, part: tuple[IntArray, IntArray], length: int) -> OpeningCosts:
+        """Arrays to be filled, zero so far, for *states* (M, X), their openings and bases of *length*."""
+        count, width = states.shape
+        most = int((part[1] - part[0]).max(initial=0))
+        basis = np.empty((count, length), np.int8)
+        return cls(np.zeros((count, most)), np.zeros((count, most, width)), basis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +149,19 @@ class Dispatch:
     basis: BasisArray
     primal: FloatArray
     row_dual: FloatArray
+
+    @classmethod
+    def room(cls, solver: StageSolver, count: int, *, full: bool, bases: bool) -> Dispatch:
+        """Arrays to be filled for *count* pairs; the primal ones have a last column for the future cost."""
+        template, kept = solver.template, count if full else 0
+        return cls(
+            np.empty(count),
+            np.empty(count),
+            np.empty((count, template.states_out)),
+            np.empty((count if bases else 0, solver.basis_length), dtype=np.int8),
+            np.empty((kept, len(template.cost) + solver.has_future)),
+            np.empty((kept, len(template.row_lower))),
+        )
 
 
 @dataclass(frozen=True)
@@ -303,6 +329,11 @@ class StageSolver(ABC):
     @abstractmethod
     def counts(self) -> SolverCounts:
         """What was done so far."""
+
+
+def all_openings(states: FloatArray, openings: FloatArray) -> tuple[IntArray, IntArray]:
+    """The part of *states* (M, X) that is all of *openings* (W, D)."""
+    return np.zeros(len(states), dtype=np.int32), np.full(len(states), len(openings), dtype=np.int32)
 
 
 def cost_scale_of(templates: list[StageTemplate]) -> float:

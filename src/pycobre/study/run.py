@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,7 +197,7 @@ class Run:
         return forward_noise(self.system, self.replays, schemes, tuple(factors))
 
     def _solvers(self, graph: PolicyGraph, threads: int) -> list[StageSolver]:
-        scale = self._cost_scale()
+        scale = self._cost_scale
         return [
             stage_solver(
                 node.template, self.settings.solver, future_lower=lower, cost_scale=scale, threads=threads
@@ -238,12 +238,13 @@ class Run:
                     stage_solver,
                     kind=self.settings.solver,
                     future_lower=lower,
-                    cost_scale=self._cost_scale(),
+                    cost_scale=self._cost_scale,
                 )
                 given = cuts.intercept[filled], cuts.slope[filled]
                 result[n] = HeadSolver(solvers[n], make, given)
         return result
 
+    @cached_property
     def _cost_scale(self) -> float:
         return self.options.cost_scale_factor or cost_scale_of([model.template for model in self.models])
 
