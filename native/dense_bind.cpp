@@ -58,15 +58,23 @@ void bind_dense(nb::module_ &m) {
                              static_cast<int>(slopes.shape(1)) == self.data().stage.states_out(), "slopes");
                  self.data().cuts_from(first, intercepts.data(), slopes.data());
              })
-        .def("know_starts",
-             [](DenseProblem &self, In<int8_t, 2> bases) {
+        .def("keep_starts",
+             [](DenseProblem &self, In<int8_t, 2> bases, size_t most) {
                  const int length = static_cast<int>(bases.shape(1));
                  const int count = length == 0 ? 0 : static_cast<int>(bases.shape(0));
                  require(count == 0 || (length <= self.basis_length() &&
                                         length >= self.data().columns() + self.data().rows()), "bases");
                  nb::gil_scoped_release nogil;
-                 self.know_starts(count, length, bases.data());
+                 self.keep_starts(count, length, bases.data(), most);
              })
+        .def("forget_starts", &DenseProblem::forget_starts)
+        .def("write_starts",
+             [](const DenseProblem &self, Out<int8_t, 2> bases_out) {
+                 require(static_cast<int>(bases_out.shape(0)) == self.starts() &&
+                             static_cast<int>(bases_out.shape(1)) == self.basis_length(), "bases_out");
+                 self.write_starts(bases_out.data());
+             })
+        .def_prop_ro("starts", &DenseProblem::starts)
         .def("expectation",
              [](DenseProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,
                 In<double, 1> probabilities, Out<double, 1> values, Out<double, 2> slopes, Out<int8_t, 2> bases_out,

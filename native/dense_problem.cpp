@@ -16,7 +16,7 @@ DenseProblem::DenseProblem(StageData data, int threads)
     : data_(std::move(data)), threads_(std::max(1, threads)), moves_(data_.rows(), 0) {
     for (int row : data_.stage.row_state.row) moves_[row] = 1;
     for (int row : data_.stage.row_noise.row) moves_[row] = 1;
-    know_starts(0, 0, nullptr);
+    keep_starts(0, 0, nullptr, 1);
 }
 
 // Calls found(task, optimum), from any thread, for every task that ends with a clean optimum.

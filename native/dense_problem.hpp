@@ -5,7 +5,6 @@
 // of the batch, the thread or anything solved before. What it can't solve cleanly is marked, for HiGHS to solve.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,8 +16,8 @@
 // A dual feasible basis, and the dual bound that it promises a right-hand side: linear in what moves.
 struct Start {
     DenseNode node;  // without its inverse
+    std::string given;  // statuses of columns and core rows, before they were moved to where it is dual feasible
     bool is_usable = false;
-    int round = 0;  // in which it was last given
     double constant = 0.0;
     struct Term {
         int index;      // row or extra
@@ -43,9 +42,12 @@ class DenseProblem {
     void add_cuts(int count, const double *intercepts, const double *slopes) {
         data_.add_cuts(count, intercepts, slopes);
     }
-    // The bases to start from, of columns, core rows, planes and cuts; those that are no dual feasible bases are
-    // left out. Without any a problem starts from its slacks.
-    void know_starts(int count, int length, const int8_t *bases);
+    // Starts problems from these bases, of columns, core rows, planes and cuts, too; then from those known before, the
+    // latest `most` in all. Those that are no dual feasible bases are left out. Without any a problem starts from its
+    // slacks.
+    void keep_starts(int count, int length, const int8_t *bases, size_t most);
+    void forget_starts() { starts_.clear(); }
+    void write_starts(int8_t *bases_out) const;
 
     // Of each of `units` states: the optimal values and slopes of its openings first .. last - 1, weighted by their
     // probabilities and summed in order; failed[unit] is set where one of them was not solved.
@@ -71,19 +73,11 @@ class DenseProblem {
     void solve_units(int units, const double *states, const int *first, const int *last, const double *noises,
                      std::vector<Solved> &solved, int8_t *bases_out, uint8_t *failed);
     void add_slope(const Optimum &optimum, double *slope) const;
-    std::shared_ptr<Start> start_of(const int8_t *basis, int length) const;
+    std::shared_ptr<Start> start_of(const int8_t *basis, const std::vector<int> &extras) const;
     void write_basis(const DenseNode &node, int8_t *out) const;
 
     DenseData data_;
     int threads_;
     std::vector<char> moves_;  // by core row
-    struct Given {
-        std::string basis;
-        std::shared_ptr<Start> start;
-    };
-    bool is_given(size_t place, const int8_t *basis, int length) const;
-    int round_ = 0;
-    std::vector<Given> given_;  // as know_starts got them
-    std::map<std::string, std::shared_ptr<Start>> known_;  // by the part of a basis that is not all basic
-    std::vector<std::shared_ptr<Start>> starts_;           // usable and different
+    std::vector<std::shared_ptr<Start>> starts_;  // usable and different, the latest first
 };

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <iterator>
 
 #include "dense_problem.hpp"
 
@@ -20,63 +19,52 @@ double Start::promise(const Side &side) const {
     return sum;
 }
 
-// Whether a basis is the one that was given at a place, but for what has been added since.
-bool DenseProblem::is_given(size_t place, const int8_t *basis, int length) const {
-    if (place >= given_.size()) return false;
-    const std::string &old = given_[place].basis;
-    const int known = static_cast<int>(old.size());
-    return known <= length && std::memcmp(old.data(), basis, known) == 0 &&
-           std::all_of(basis + known, basis + length, [](int8_t status) { return status == kBasic; });
-}
-
-void DenseProblem::know_starts(int count, int length, const int8_t *bases) {
-    std::vector<Given> given;
-    size_t next = 0;  // most bases follow each other as they did
+void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_t most) {
+    const int core = data_.columns() + data_.rows();
+    std::vector<std::shared_ptr<Start>> kept;
+    const auto keep = [&](const std::shared_ptr<Start> &start) {
+        const bool is_new = std::find(kept.begin(), kept.end(), start) == kept.end();
+        if (start->is_usable && is_new && kept.size() < most) kept.push_back(start);
+    };
+    std::vector<int> extras;
     for (int b = 0; b < count; ++b) {
         const int8_t *basis = bases + static_cast<size_t>(b) * length;
-        const size_t place = is_given(next, basis, length) ? next : b;
-        if (is_given(place, basis, length)) {
-            const std::string bytes(reinterpret_cast<const char *>(basis), length);
-            given.push_back({bytes, given_[place].start});
-            next = place + 1;
-            continue;
-        }
-        // What is younger than a basis is basic in it: two that differ in nothing else are the same.
-        std::string name(reinterpret_cast<const char *>(basis), length);
-        std::replace(name.begin() + data_.columns() + data_.rows(), name.end(), static_cast<char>(kUsedLater),
-                     static_cast<char>(kBasic));
-        name.erase(name.find_last_not_of(static_cast<char>(kBasic)) + 1);
-        std::shared_ptr<Start> &start = known_[name];
-        if (!start) start = start_of(basis, length);
-        given.push_back({std::string(reinterpret_cast<const char *>(basis), length), start});
+        extras.clear();
+        for (int extra = 0; extra < length - core; ++extra)
+            if (basis[core + extra] != kBasic && basis[core + extra] != kUsedLater) extras.push_back(extra);
+        const auto is_same = [&](const std::shared_ptr<Start> &other) {
+            return other->node.extras == extras && std::memcmp(other->given.data(), basis, core) == 0;
+        };
+        const auto known = std::find_if(starts_.begin(), starts_.end(), is_same);
+        const auto fresh = std::find_if(kept.begin(), kept.end(), is_same);
+        keep(fresh != kept.end() ? *fresh : known != starts_.end() ? *known : start_of(basis, extras));
     }
-    given_.swap(given);
-    starts_.clear();
-    ++round_;
-    for (const Given &one : given_) {
-        if (one.start->round == round_) continue;
-        one.start->round = round_;
-        if (one.start->is_usable) starts_.push_back(one.start);
-    }
-    for (auto known = known_.begin(); known != known_.end();)
-        known = known->second->round == round_ ? std::next(known) : known_.erase(known);
+    for (const std::shared_ptr<Start> &old : starts_) keep(old);
+    starts_.swap(kept);
     if (!starts_.empty()) return;
-    std::vector<int8_t> slacks(data_.columns() + data_.rows(), kBasic);
+    std::vector<int8_t> slacks(core, kBasic);
     for (int j = 0; j < data_.columns(); ++j) slacks[j] = kAtLower;  // moved to where it is dual feasible
-    std::shared_ptr<Start> start = start_of(slacks.data(), static_cast<int>(slacks.size()));
-    if (start->is_usable) starts_.push_back(start);
+    keep(start_of(slacks.data(), {}));
+    starts_.swap(kept);
+}
+
+void DenseProblem::write_starts(int8_t *bases_out) const {
+    for (const std::shared_ptr<Start> &start : starts_) {
+        write_basis(start->node, bases_out);
+        bases_out += basis_length();
+    }
 }
 
 // The basis as a start; not usable if it is singular or not dual feasible, where no flip of a boxed variable helps.
-std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, int length) const {
+std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::vector<int> &extras) const {
     const int columns = data_.columns(), rows = data_.rows(), core = columns + rows;
     auto start = std::make_shared<Start>();
     DenseNode &node = start->node;
     node.status.assign(basis, basis + core);
+    node.extras = extras;
+    start->given.assign(reinterpret_cast<const char *>(basis), core);
     for (int v = 0; v < core; ++v)
         if (node.status[v] == kBasic) node.head.push_back(v);
-    for (int extra = 0; extra < length - core; ++extra)
-        if (basis[core + extra] != kBasic && basis[core + extra] != kUsedLater) node.extras.push_back(extra);
     if (node.size() != rows + static_cast<int>(node.extras.size()) || !node.factor(data_)) return start;
     std::vector<double> y, d;
     node.price(data_, y, d);

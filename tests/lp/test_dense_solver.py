@@ -58,7 +58,7 @@ def test_a_start_that_is_no_basis_or_not_dual_feasible_is_left_out():
     exchanged = good.copy()  # as many basic variables, but others
     exchanged[:, : len(template.cost)] = good[:, : len(template.cost)][:, ::-1]
     for bases in (nonsense, exchanged, np.concatenate([nonsense, good])):
-        found = dense.expectation(states, openings, WEIGHTS, Starts(bases, np.zeros(9, dtype=np.int64)))
+        found = dense.expectation(states, openings, WEIGHTS, Starts(np.zeros(9, dtype=np.int64), bases))
         assert found.value == pytest.approx(expected, rel=1e-9)
     assert dense.counts.handed_over == 0
 

@@ -110,7 +110,7 @@ def test_bits_do_not_depend_on_what_was_solved_before(solver_of, threads):
     expected = plain.expectation(trial, OPENINGS, WEIGHTS, Starts.each(known))
     other.expectation(trial[::-2].copy(), OPENINGS[::-1].copy(), WEIGHTS, Starts.slacks(6))  # unrelated
     for piece in (range(7, 12), range(7)):
-        found = other.expectation(trial[piece], OPENINGS, WEIGHTS, Starts(known, np.array(piece)))
+        found = other.expectation(trial[piece], OPENINGS, WEIGHTS, Starts(np.array(piece), known))
         assert found.value.tobytes() == expected.value[piece].tobytes()
         assert found.slope.tobytes() == expected.slope[piece].tobytes()
         assert found.basis.tobytes() == expected.basis[piece].tobytes()

@@ -131,7 +131,7 @@ def test_bits_do_not_depend_on_batch_order_or_threads(solver_kind, threads, piec
     start = plain.expectation(states[:1], openings, weights, Starts.slacks(1)).basis
     start = np.concatenate([start, plain.expectation(states[5:9], openings, weights, Starts.slacks(4)).basis])
     own = np.arange(20) % len(start)
-    expected = plain.expectation(states, openings, weights, Starts(start, own))
+    expected = plain.expectation(states, openings, weights, Starts(own, start))
 
     other = solver_kind(template, future_lower=0.0, threads=threads)
     other.add_cuts(intercepts[:25], slopes[:25])
@@ -139,7 +139,7 @@ def test_bits_do_not_depend_on_batch_order_or_threads(solver_kind, threads, piec
     other.add_cuts(intercepts[25:], slopes[25:])
     order = np.random.default_rng(pieces).permutation(20)
     for piece in np.array_split(order, pieces):
-        found = other.expectation(states[piece], openings, weights, Starts(start, own[piece]))
+        found = other.expectation(states[piece], openings, weights, Starts(own[piece], start))
         assert found.value.tobytes() == expected.value[piece].tobytes()
         assert found.slope.tobytes() == expected.slope[piece].tobytes()
         assert found.basis.tobytes() == expected.basis[piece].tobytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -28,6 +29,9 @@ from pycobre.lp.template import StageTemplate
 
 MOST_ROWS = 150
 """Up to this many core rows a dense inverse is quicker than HiGHS."""
+
+MOST_STARTS = 64
+"""So many bases are kept: beyond it choosing costs more than a better start saves."""
 
 SolverKind = Literal["auto", "dense", "highs"]
 """Who solves stage problems; ``auto`` goes by their size."""
@@ -61,7 +65,7 @@ class DenseSolver(StageSolver):
         As for :class:`~pycobre.lp.highs.HighsSolver`.
     """
 
-    most_starts = 64
+    chooses_starts = True
     chooses_rows = False
 
     def __init__(
@@ -74,7 +78,7 @@ class DenseSolver(StageSolver):
     ) -> None:
         self.template, self.has_future = template, future_lower is not None
         self._problem = _native.DenseProblem(stage_data(template, future_lower, cost_scale), threads)
-        self._known: BasisArray | None = None
+        self._given: BasisArray | None = None  # bases of the last call that brought some
         self._handed_over = 0
         self._highs: HighsSolver | None = None
         self._highs_terms = (future_lower, cost_scale, threads)
@@ -96,6 +100,26 @@ class DenseSolver(StageSolver):
     def choose_rows(self, cuts: NDArray[np.int32]) -> None:
         """Do nothing: no cut is a row before it is binding."""
 
+    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+        """All of them, whatever their forward pass; with them the latest kept before."""
+        self._problem.keep_starts(fresh.reshape(-1, fresh.shape[2]), MOST_STARTS)
+
+    @property
+    def keeps_starts(self) -> bool:
+        """Always: without any it starts from slacks."""
+        return True
+
+    def bases_of(self, starts: Starts) -> BasisArray:
+        """Kept ones, in turns."""
+        if starts.bases is not None:
+            return starts.bases[starts.own]
+        count = self._problem.starts
+        if count == 0:
+            return np.empty((len(starts.own), 0), dtype=np.int8)
+        bases = np.empty((count, self.basis_length), dtype=np.int8)
+        self._problem.write_starts(bases)
+        return bases[starts.own % count]
+
     def expectation(
         self,
         states: FloatArray,
@@ -106,7 +130,7 @@ class DenseSolver(StageSolver):
     ) -> Expectation:
         """One native call: threads over right-hand sides, openings summed in order."""
         part = all_openings(states, openings) if part is None else part
-        self._know(starts)
+        self._take(starts)
         result, failed = Expectation.room(states, self.basis_length), np.empty(len(states), dtype=np.uint8)
         self._problem.expectation(
             states, *part, openings, probability, result.value, result.slope, result.basis, failed
@@ -126,7 +150,7 @@ class DenseSolver(StageSolver):
         self, states: FloatArray, openings: FloatArray, starts: Starts, part: tuple[IntArray, IntArray]
     ) -> OpeningCosts:
         """One native call, likewise."""
-        self._know(starts)
+        self._take(starts)
         result = OpeningCosts.room(states, part, self.basis_length)
         failed = np.empty(len(states), dtype=np.uint8)
         self._problem.by_opening(states, *part, openings, result.value, result.slope, result.basis, failed)
@@ -152,7 +176,7 @@ class DenseSolver(StageSolver):
         bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs."""
-        self._know(starts)
+        self._take(starts)
         result = Dispatch.room(self, len(states), full=full, bases=bases)
         failed = np.empty(len(states), dtype=np.uint8)
         self._problem.dispatch(
@@ -193,15 +217,17 @@ class DenseSolver(StageSolver):
             return own
         return replace(own + self._highs.counts, solves=own.solves)
 
-    def _know(self, starts: Starts) -> None:
-        if starts.bases is not self._known:
-            self._problem.know_starts(starts.bases)
-            self._known = starts.bases
+    def _take(self, starts: Starts) -> None:
+        """Bases that come with a call take the place of those that were kept."""
+        if starts.bases is not None and starts.bases is not self._given:
+            self._problem.forget_starts()
+            self._problem.keep_starts(starts.bases, len(starts.bases))
+            self._given = starts.bases
 
     def _hand_over(self, failed: NDArray[np.uint8], starts: Starts) -> tuple[NDArray[np.int64], Starts]:
         units = np.flatnonzero(failed)
         self._handed_over += len(units)
-        return units, Starts(starts.bases, starts.own[units])
+        return units, Starts.each(self.bases_of(starts.some(units)))
 
     def reference(self) -> HighsSolver:
         """HiGHS with the same template and cuts: what solves the problems that are left to it."""

@@ -7,13 +7,14 @@ have coefficients of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.lp.solver import (
+    BasisArray,
     Dispatch,
     Expectation,
     Explanation,
@@ -54,7 +55,7 @@ class HeadSolver(StageSolver):
         cuts: tuple[FloatArray, FloatArray],
     ) -> None:
         self.template, self.has_future = trained.template, trained.has_future
-        self.most_starts, self.chooses_rows = trained.most_starts, trained.chooses_rows
+        self.chooses_starts, self.chooses_rows = trained.chooses_starts, trained.chooses_rows
         self._trained, self._make, self._given = trained, make, cuts
         self._counts = SolverCounts()
 
@@ -76,10 +77,10 @@ class HeadSolver(StageSolver):
         bases: bool = False,
     ) -> Dispatch:
         """One problem a pair."""
-        parts = []
+        parts, known = [], self._trained.bases_of(starts)
         for unit, state in enumerate(states):
             solver, one = self._at(state), slice(unit, unit + 1)
-            own = Starts.each(starts.bases[starts.own[one]])
+            own = Starts.each(known[one])
             try:
                 parts.append(solver.dispatch(states[one], noises[one], own, full=full, bases=bases))
             except StageUnsolved as failed:
@@ -118,6 +119,19 @@ class HeadSolver(StageSolver):
     def choose_rows(self, cuts: NDArray[np.int32]) -> None:
         """In the trained solver."""
         self._trained.choose_rows(cuts)
+
+    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+        """By the trained solver."""
+        self._trained.keep_starts(passes, fresh)
+
+    @property
+    def keeps_starts(self) -> bool:
+        """Of the trained solver."""
+        return self._trained.keeps_starts
+
+    def bases_of(self, starts: Starts) -> BasisArray:
+        """Of the trained solver."""
+        return self._trained.bases_of(starts)
 
     def expectation(
         self,

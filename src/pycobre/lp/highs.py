@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from pycobre.lp.solver import (
 )
 from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
+from pycobre.lp.starts import PassBases
 from pycobre.lp.template import StageTemplate
 from pycobre.lp.words import explain_in_words, states_behind
 
@@ -52,7 +54,7 @@ class HighsSolver(StageSolver):
         Native threads over the units of a batch.
     """
 
-    most_starts = 0
+    chooses_starts = False
     chooses_rows = True
 
     def __init__(
@@ -71,6 +73,7 @@ class HighsSolver(StageSolver):
             options=usual_options(),
             ladder=ladder_options(),
         )
+        self._kept = PassBases()
 
     @property
     def basis_length(self) -> int:
@@ -90,6 +93,21 @@ class HighsSolver(StageSolver):
         """Rebuild every thread's cut rows."""
         self._problem.choose_rows(cuts)
 
+    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+        """Those of the first part."""
+        self._kept.keep(passes, fresh[0])
+
+    @property
+    def keeps_starts(self) -> bool:
+        """Whether any was kept."""
+        return bool(self._kept)
+
+    def bases_of(self, starts: Starts) -> BasisArray:
+        """What it starts from itself."""
+        if starts.bases is None:
+            return self._kept.of(starts.own)
+        return np.ascontiguousarray(starts.bases[starts.own])
+
     def expectation(
         self,
         states: FloatArray,
@@ -102,7 +120,14 @@ class HighsSolver(StageSolver):
         part = all_openings(states, openings) if part is None else part
         result = Expectation.room(states, self.basis_length)
         failed = self._problem.expectation(
-            states, *part, openings, probability, _own(starts), result.value, result.slope, result.basis
+            states,
+            *part,
+            openings,
+            probability,
+            self.bases_of(starts),
+            result.value,
+            result.slope,
+            result.basis,
         )
         _raise_if(failed)
         return result
@@ -113,7 +138,7 @@ class HighsSolver(StageSolver):
         """One native call, likewise."""
         result = OpeningCosts.room(states, part, self.basis_length)
         failed = self._problem.by_opening(
-            states, *part, openings, _own(starts), result.value, result.slope, result.basis
+            states, *part, openings, self.bases_of(starts), result.value, result.slope, result.basis
         )
         _raise_if(failed)
         return result
@@ -132,7 +157,7 @@ class HighsSolver(StageSolver):
         failed = self._problem.dispatch(
             states,
             noises,
-            _own(starts),
+            self.bases_of(starts),
             result.objective,
             result.future,
             result.next_state,
@@ -167,11 +192,6 @@ class HighsSolver(StageSolver):
 def solver_version() -> str:
     """Version of HiGHS that is linked."""
     return _native.highs_version()
-
-
-def _own(starts: Starts) -> BasisArray:
-    """The basis of each unit, (M, L)."""
-    return np.ascontiguousarray(starts.bases[starts.own])
 
 
 def _raise_if(failed: tuple[int, int, int]) -> None:

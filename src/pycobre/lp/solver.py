@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,29 +45,33 @@ class StageUnsolved(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Bases to start M units of work from.
+    """What M units of work start from.
 
     Attributes
     ----------
-    bases : (K, L)
-        All that are known, as :class:`Expectation` has them; of length zero before there are any. The same
-        array as long as they are the same.
     own : (M,)
-        The position of each unit's own among them. A solver may choose another one.
+        The position of each unit's basis among *bases*; without these the forward pass whose kept basis it
+        starts from. A solver may choose another one.
+    bases : (K, L)
+        As :class:`Expectation` has them; of length zero for none. ``None`` for those that the solver keeps.
     """
 
-    bases: BasisArray
     own: NDArray[np.int64]
+    bases: BasisArray | None = None
 
     @classmethod
     def slacks(cls, units: int) -> Starts:
         """No basis: *units* that start from nothing."""
-        return cls(np.empty((1, 0), dtype=np.int8), np.zeros(units, dtype=np.int64))
+        return cls(np.zeros(units, dtype=np.int64), np.empty((1, 0), dtype=np.int8))
 
     @classmethod
     def each(cls, bases: BasisArray) -> Starts:
         """One basis a unit, the rows of *bases*."""
-        return cls(bases, np.arange(len(bases)))
+        return cls(np.arange(len(bases)), bases)
+
+    def some(self, units: NDArray[np.int64]) -> Starts:
+        """Those of *units*, by position."""
+        return Starts(self.own[units], self.bases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,15 +232,15 @@ class StageSolver(ABC):
         The stage's problem.
     has_future
         Whether it has a future cost, and takes cuts.
-    most_starts
-        How many bases are worth to be known beside each unit's own.
+    chooses_starts
+        Whether a unit starts from whichever kept basis is best for it: then it takes no others.
     chooses_rows
         Whether :meth:`choose_rows` makes a difference.
     """
 
     template: StageTemplate
     has_future: bool
-    most_starts: int
+    chooses_starts: bool
     chooses_rows: bool
 
     @property
@@ -270,6 +274,25 @@ class StageSolver(ABC):
         The others join it where a solution violates them: the optimum is the same, and quicker to find. No
         plane is chosen: a unit of work begins with those that matter in its start basis.
         """
+
+    @abstractmethod
+    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+        """Start units of forward *passes* (M,) from *fresh* bases from now on.
+
+        Parameters
+        ----------
+        fresh : (parts, M, L)
+            As :class:`Expectation` has them; one for all *passes* if M is 1.
+        """
+
+    @property
+    @abstractmethod
+    def keeps_starts(self) -> bool:
+        """Whether there are kept bases to start from, or none is needed."""
+
+    @abstractmethod
+    def bases_of(self, starts: Starts) -> BasisArray:
+        """The bases (M, L) that units with *starts* could start from in another solver."""
 
     @abstractmethod
     def expectation(

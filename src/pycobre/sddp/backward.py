@@ -143,16 +143,14 @@ class Backward:
         states, and another noise. A forward pass that did not come by takes the basis of the first that did;
         where none did, they are those of an earlier iteration.
         """
-        if self.solvers[node].most_starts > 0:
-            return self.policy.starts(node, numbers)
         came_by = np.flatnonzero((self.paths == node).any(axis=1))
-        if len(came_by) == 0:
-            return self.policy.starts(node, numbers)
+        if self.solvers[node].chooses_starts or len(came_by) == 0:
+            return self.policy.starts(numbers)
         blocks = [block_of(len(self.paths), rank, self.comm.size) for rank in range(self.comm.size)]
         counts = [int(((came_by >= block.start) & (came_by < block.stop)).sum()) for block in blocks]
         bases = gather(self.comm, self.dispatched[node], counts)
         place = np.minimum(np.searchsorted(came_by, numbers), len(came_by) - 1)
-        return Starts(bases, np.where(came_by[place] == numbers, place, 0))
+        return Starts(np.where(came_by[place] == numbers, place, 0), bases)
 
     def _solve(
         self,
@@ -189,7 +187,7 @@ class Backward:
             weights = np.ascontiguousarray(weights[rows])
             last = np.cumsum(counts).astype(np.int32)
             first = (last - counts).astype(np.int32)
-        at_work = Starts(starts.bases, starts.own[which])
+        at_work = starts.some(np.array(which, dtype=np.int64))
         found: Expectation | OpeningCosts
         try:
             if at.risk is None:
@@ -226,6 +224,6 @@ class Backward:
         """
         policy, solver = self.policy, self.solvers[node]
         keepers = scenarios.tolist() if scenarios is not None else list(range(policy.pool.forward_passes))
-        policy.keep_bases(node, keepers, fresh, solver.most_starts)
+        solver.keep_starts(keepers, fresh)
         if solver.chooses_rows:
             solver.choose_rows(policy.choose_rows(node, fresh, solver.cuts, self.iteration))

@@ -209,12 +209,12 @@ class _Walkers:
         if floor is not None:
             noise = floor.raised(state, noise)
         solver = self.solvers[node]
-        starts = self.policy.starts(node, members + self.scenarios.start)
-        is_new = starts.bases.shape[1] == 0 and solver.most_starts == 0
+        starts = self.policy.starts(members + self.scenarios.start)
+        is_new = not solver.keeps_starts
         if is_new:
             starts = Starts.each(self._bases_of_last_steps(node, members))
         try:
-            wanted = solver.most_starts == 0 and (is_new or not self.keep)
+            wanted = not solver.chooses_starts and (is_new or not self.keep)
             dispatch = solver.dispatch(state, noise, starts, full=self.keep, bases=wanted)
         except StageUnsolved as unsolved:
             unit = unsolved.unsolved.unit

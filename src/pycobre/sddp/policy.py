@@ -1,4 +1,4 @@
-"""A policy under training: the graph, its cuts, and the bases that dispatches start from."""
+"""A policy under training: the graph, its cuts, and which of them are rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from pycobre.sddp.cuts import CutPool
 from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
 from pycobre.sddp.selection import NodeRows, RowSelection
-from pycobre.sddp.starts import NodeStarts
 from pycobre.sddp.work import OPENINGS_A_PART, parts_of
 
 FloatArray = NDArray[np.float64]
@@ -59,7 +58,6 @@ class Policy:
         ]
         self.pool = CutPool(memory, states, forward_passes)
         self.history: list[IterationFinished] = []
-        self._starts = [NodeStarts(forward_passes) for _ in graph.nodes]
         self._rows = [NodeRows(selection or RowSelection()) for _ in graph.nodes]
 
     @property
@@ -67,23 +65,9 @@ class Policy:
         """Bound after the last iteration; ``-inf`` before the first."""
         return self.history[-1].lower_bound if self.history else -np.inf
 
-    def starts(self, node: int, scenarios: IntArray) -> Starts:
-        """Where units of *node* start, each of a scenario (M,); of length zero before there are bases.
-
-        Scenarios beyond the forward passes share the bases of these in turn.
-        """
-        return self._starts[node].of(scenarios)
-
-    def keep_bases(self, node: int, scenarios: Sequence[int], fresh: BasisArray, most: int) -> None:
-        """Start *scenarios* of *node* from *fresh* bases from now on, and keep *most* older ones.
-
-        Parameters
-        ----------
-        fresh : (parts, M, L)
-            Bases as an :class:`~pycobre.lp.Expectation` has them, the same on every rank; one for all
-            *scenarios* if M is 1.
-        """
-        self._starts[node].keep(scenarios, fresh, most)
+    def starts(self, scenarios: IntArray) -> Starts:
+        """Where units of work start, each of a scenario (M,); those beyond the forward passes take turns."""
+        return Starts(scenarios % self.pool.forward_passes)
 
     def choose_rows(self, node: int, fresh: BasisArray, cuts: int, iteration: int) -> NDArray[np.int32]:
         """Which of a node's *cuts* are rows from now on.
