@@ -84,7 +84,7 @@ void bind_dense(nb::module_ &m) {
                  require(values.size() == states.shape(0) && slopes.shape(0) == states.shape(0), "values or slopes");
                  require(slopes.shape(1) == states.shape(1), "slopes");
                  nb::gil_scoped_release nogil;
-                 self.expectation(static_cast<int>(states.shape(0)), states.data(), first.data(), last.data(),
+                 return self.expectation(static_cast<int>(states.shape(0)), states.data(), first.data(), last.data(),
                                   noises.data(), probabilities.data(), values.data(), slopes.data(), bases_out.data(),
                                   failed.data());
              })
@@ -98,7 +98,7 @@ void bind_dense(nb::module_ &m) {
                  require(values.shape(0) == states.shape(0) && slopes.shape(0) == states.shape(0), "values or slopes");
                  require(slopes.shape(1) == most && slopes.shape(2) == states.shape(1), "slopes");
                  nb::gil_scoped_release nogil;
-                 self.by_opening(static_cast<int>(states.shape(0)), states.data(), first.data(), last.data(),
+                 return self.by_opening(static_cast<int>(states.shape(0)), states.data(), first.data(), last.data(),
                                  noises.data(), static_cast<int>(most), values.data(), slopes.data(),
                                  bases_out.data(), failed.data());
              })
@@ -122,7 +122,7 @@ void bind_dense(nb::module_ &m) {
                                       static_cast<int>(row_dual.shape(1)) == self.data().rows()),
                          "primal or row_dual");
                  nb::gil_scoped_release nogil;
-                 self.dispatch(static_cast<int>(units), states.data(), noises.data(), objectives.data(), futures.data(),
+                 return self.dispatch(static_cast<int>(units), states.data(), noises.data(), objectives.data(), futures.data(),
                                next_states.data(), has_bases ? bases_out.data() : nullptr,
                                is_full ? primal.data() : nullptr,
                                is_full ? row_dual.data() : nullptr, failed.data());

@@ -21,6 +21,12 @@ DenseData::DenseData(StageData given)
         lower[stage.future_column] /= stage.cost_scale;
     }
     for (int i = 0; i < stage.decided(); ++i) decided_of_[stage.state_columns[i]] = i;
+    std::vector<char> is_limited(columns_, 0);
+    for (int j : stage.planes.index) is_limited[j] = 1;
+    for (int j : stage.state_columns) is_limited[j] = 1;
+    if (stage.future_column >= 0) is_limited[stage.future_column] = 1;
+    for (int j = 0; j < columns_; ++j)
+        if (is_limited[j]) limited.push_back(j);
     row_start.assign(rows_ + 1, 0);
     for (int row : stage.index) ++row_start[row + 1];
     for (int i = 0; i < rows_; ++i) row_start[i + 1] += row_start[i];

@@ -44,6 +44,7 @@ class DenseData {
     std::vector<double> cost, lower, upper;  // costs in units of cost_scale
     std::vector<int> row_start, row_index;   // A by rows
     std::vector<double> row_value;
+    std::vector<int> limited;  // columns that are in a plane or a cut
 
   private:
     static constexpr int kLanes = 8;  // cuts of a block: sums run over them side by side

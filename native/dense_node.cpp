@@ -27,6 +27,14 @@ void DenseNode::fill_columns(const DenseData &data, const std::vector<double> &x
         if (head[p] < data.columns()) full[head[p]] = x[p];
 }
 
+void DenseNode::fill_limited(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const {
+    full.resize(data.columns());
+    for (int j : data.limited)
+        full[j] = status[j] == kAtUpper ? data.upper[j] : status[j] == kAtLower ? data.lower[j] : 0.0;
+    for (int p = 0; p < size(); ++p)
+        if (head[p] < data.columns()) full[head[p]] = x[p];
+}
+
 bool DenseNode::place(const DenseData &data, const Side &side, std::vector<double> &x,
                       std::vector<double> &full) const {
     const int columns = data.columns(), rows = data.rows();

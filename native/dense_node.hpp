@@ -31,6 +31,8 @@ class DenseNode {
     // not accurate enough for the rows to hold.
     bool place(const DenseData &data, const Side &side, std::vector<double> &x, std::vector<double> &full) const;
     void fill_columns(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
+    // The same, but only what planes and cuts look at.
+    void fill_limited(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
     // Value of a variable that is not basic.
     double resting(const DenseData &data, const Side &side, int variable) const;
     // rho: the row of the inverse at a position, or that of an extra that is about to become a row.

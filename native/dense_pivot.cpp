@@ -16,12 +16,12 @@ constexpr double kDrift = 1e-7;       // by how much an element may differ betwe
 }  // namespace
 
 void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving) {
-    const int columns = data_.columns(), rows = data_.rows();
+    const int columns = data_->columns(), rows = data_->rows();
     if (leaving.extra >= 0)
-        node.row_for(data_, leaving.extra, rho_);
+        node.row_for(*data_, leaving.extra, rho_);
     else
         node.row_at(leaving.position, rho_);
-    node.times_matrix(data_, rho_, leaving.extra, row_);
+    node.times_matrix(*data_, rho_, leaving.extra, row_);
     const double sign = leaving.direction;
     candidates_.clear();
     // At its lower bound a variable may rise if that helps, at its upper one fall, and a free one do either.
@@ -33,17 +33,17 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
     };
     for (int j = 0; j < columns; ++j) {
         const int8_t at = node.status[j];
-        if (at == kBasic || data_.lower[j] == data_.upper[j]) continue;
-        add(j, at, row_[j], node.d[j], at == kAtZero ? kInfinity : data_.upper[j] - data_.lower[j]);
+        if (at == kBasic || data_->lower[j] == data_->upper[j]) continue;
+        add(j, at, row_[j], node.d[j], at == kAtZero ? kInfinity : data_->upper[j] - data_->lower[j]);
     }
     for (int i = 0; i < rows; ++i) {
         const int8_t at = node.status[columns + i];
-        if (at == kBasic || data_.stage.row_lower[i] == data_.stage.row_upper[i]) continue;
-        add(columns + i, at, -rho_[i], node.y[i], data_.stage.row_upper[i] - data_.stage.row_lower[i]);
+        if (at == kBasic || data_->stage.row_lower[i] == data_->stage.row_upper[i]) continue;
+        add(columns + i, at, -rho_[i], node.y[i], data_->stage.row_upper[i] - data_->stage.row_lower[i]);
     }
     for (size_t k = 0; k < node.extras.size(); ++k) {
         const int row = rows + static_cast<int>(k);
-        add(columns + row, data_.is_plane(node.extras[k]) ? kAtUpper : kAtLower, -rho_[row], node.y[row], kInfinity);
+        add(columns + row, data_->is_plane(node.extras[k]) ? kAtUpper : kAtLower, -rho_[row], node.y[row], kInfinity);
     }
 }
 
@@ -80,13 +80,13 @@ int DenseSearch::entering(int passed) const {
 // Whether the pivot's element is the same by its column as by its row; the column is left in column_.
 bool DenseSearch::is_reliable(const DenseNode &node, const Leaving &leaving, int entering) {
     const Candidate &candidate = candidates_[entering];
-    node.column_for(data_, candidate.variable, column_);
+    node.column_for(*data_, candidate.variable, column_);
     double element = 0.0;
     if (leaving.extra >= 0) {
-        const int columns = data_.columns();
-        if (candidate.variable < columns) element -= data_.coefficient(leaving.extra, candidate.variable);
+        const int columns = data_->columns();
+        if (candidate.variable < columns) element -= data_->coefficient(leaving.extra, candidate.variable);
         for (int p = 0; p < node.size(); ++p)
-            if (node.head[p] < columns) element += data_.coefficient(leaving.extra, node.head[p]) * column_[p];
+            if (node.head[p] < columns) element += data_->coefficient(leaving.extra, node.head[p]) * column_[p];
         column_.resize(std::max<size_t>(column_.size(), node.size() + 8), 0.0);
         column_[node.size()] = element;
     } else {
@@ -98,7 +98,7 @@ bool DenseSearch::is_reliable(const DenseNode &node, const Leaving &leaving, int
 
 // Turns a copy of the node into the basis after the pivot, and moves its members along.
 void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, const std::vector<int> &members) {
-    const int columns = data_.columns(), rows = data_.rows(), core = columns + rows;
+    const int columns = data_->columns(), rows = data_->rows(), core = columns + rows;
     const Candidate &candidate = candidates_[entering];
     const int variable = candidate.variable;
     int position = leaving.position;
@@ -107,9 +107,9 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
         position = child.size();
         for (int member : members) {  // the extra's own variable, basic for a moment
             Walker &walker = walkers_[member];
-            child.fill_columns(data_, walker.x, full_);
+            child.fill_limited(*data_, walker.x, full_);
             walker.x.resize(std::max<size_t>(walker.x.size(), position + 1), 0.0);
-            walker.x[position] = data_.times(leaving.extra, full_.data());
+            walker.x[position] = data_->times(leaving.extra, full_.data());
         }
         child.append(leaving.extra, rho_, core + static_cast<int>(child.extras.size()));
     }
@@ -125,10 +125,10 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
             amounts_[flipped - columns] += change;
             continue;
         }
-        for (int k = data_.stage.start[flipped]; k < data_.stage.start[flipped + 1]; ++k)
-            amounts_[data_.stage.index[k]] -= data_.stage.value[k] * change;
+        for (int k = data_->stage.start[flipped]; k < data_->stage.start[flipped + 1]; ++k)
+            amounts_[data_->stage.index[k]] -= data_->stage.value[k] * change;
         for (size_t k = 0; k < child.extras.size(); ++k)
-            amounts_[rows + k] -= data_.coefficient(child.extras[k], flipped) * change;
+            amounts_[rows + k] -= data_->coefficient(child.extras[k], flipped) * change;
     }
     if (flips) child.times_inverse(amounts_, flipped_);
     column_.resize(child.stride(), 0.0);
@@ -158,9 +158,9 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
         else if (leaver >= columns)
             bound = (leaving.direction < 0 ? walker.side->row_lower : walker.side->row_upper)[leaver - columns];
         else
-            bound = (leaving.direction < 0 ? data_.lower : data_.upper)[leaver];
+            bound = (leaving.direction < 0 ? data_->lower : data_->upper)[leaver];
         const double change = (walker.x[position] - bound) / element;
-        const double before = child.resting(data_, *walker.side, variable);
+        const double before = child.resting(*data_, *walker.side, variable);
         for (int p = 0; p < child.stride(); ++p) walker.x[p] -= change * column_[p];
         walker.x[position] = before + change;
     }
@@ -169,7 +169,7 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
     if (variable < core) {
         child.status[variable] = kBasic;
     } else {  // an extra that is no longer binding
-        child.drop(data_, variable - core, position);
+        child.drop(*data_, variable - core, position);
         for (int member : members) {
             std::vector<double> &x = walkers_[member].x;
             x.erase(x.begin() + position);

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <thread>
+
+#include "crew.hpp"
 
 namespace {
 
-constexpr int kSlice = 128;  // right-hand sides that a thread takes at once
+constexpr int kSlice = 128;  // right-hand sides at once, for each thread
 
 }  // namespace
 
@@ -21,52 +22,66 @@ DenseProblem::DenseProblem(StageData data, int threads)
 
 // Calls found(task, optimum), from any thread, for every task that ends with a clean optimum.
 void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Found &found) {
-    const int count = static_cast<int>(tasks.size());
-    const int crew = std::min(threads_, count);
-    if (crew == 0 || starts_.empty()) return;
-    const int slice = std::min(kSlice, (count + crew - 1) / crew);
-    std::atomic<int> next{0};
-    std::mutex totals;
-    auto work = [&] {
-        DenseSearch search(data_);
-        std::vector<Side> sides(slice);
-        std::vector<int> chosen, which;
-        for (int begin = next.fetch_add(slice); begin < count; begin = next.fetch_add(slice)) {
-            const int size = std::min(slice, count - begin);
-            chosen.assign(size, 0);
-            for (int k = 0; k < size; ++k) {
-                data_.place(tasks[begin + k].state, tasks[begin + k].noise, sides[k]);
-                double best = starts_[0]->promise(sides[k]);
-                for (int s = 1; s < starts(); ++s) {
-                    const double promise = starts_[s]->promise(sides[k]);
-                    if (promise > best) {
-                        best = promise;
-                        chosen[k] = s;
-                    }
-                }
-            }
-            for (int s = 0; s < starts(); ++s) {
-                which.clear();
-                for (int k = 0; k < size; ++k)
-                    if (chosen[k] == s) which.push_back(k);
-                if (which.empty()) continue;
-                DenseNode root = starts_[s]->node;
-                if (!root.refresh(data_)) continue;
-                search.run(root, sides, which,
-                           [&](int k, const Optimum &optimum) { found(begin + k, optimum); });
-            }
-        }
-        const std::lock_guard<std::mutex> lock(totals);
-        pivots += search.pivots;
-    };
-    std::vector<std::thread> others;
-    for (int member = 1; member < crew; ++member) others.emplace_back(work);
-    work();
-    for (std::thread &other : others) other.join();
+    const int count = static_cast<int>(tasks.size()), slice = kSlice * threads_;
+    if (starts_.empty()) return;
+    for (int begin = 0; begin < count; begin += slice)
+        solve_slice(tasks.data() + begin, begin, std::min(slice, count - begin), found);
     solves += count;
 }
 
-void DenseProblem::solve_units(int units, const double *states, const int *first, const int *last,
+void DenseProblem::solve_slice(const Task *tasks, int begin, int count, const DenseSearch::Found &found) {
+    if (sides_.size() < static_cast<size_t>(count)) sides_.resize(count);
+    std::vector<int> chosen(count, 0);
+    std::atomic<int> next{0};
+    run_crew(std::min(threads_, count), [&](int) {
+        for (int k = next++; k < count; k = next++) {
+            data_.place(tasks[k].state, tasks[k].noise, sides_[k]);
+            double best = starts_[0]->promise(sides_[k]);
+            for (int s = 1; s < starts(); ++s) {
+                const double promise = starts_[s]->promise(sides_[k]);
+                if (promise > best) {
+                    best = promise;
+                    chosen[k] = s;
+                }
+            }
+        }
+    });
+    // Those with the same start go together, but not so many that a thread is left without work.
+    const size_t most = (count + 2 * threads_ - 1) / (2 * threads_);
+    struct Group {
+        int start;
+        std::vector<int> members;
+    };
+    std::vector<Group> groups;
+    std::vector<int> open(starts(), -1);
+    for (int k = 0; k < count; ++k) {
+        int &at = open[chosen[k]];
+        if (at < 0 || (threads_ > 1 && groups[at].members.size() >= most)) {
+            at = static_cast<int>(groups.size());
+            groups.push_back({chosen[k], {}});
+        }
+        groups[at].members.push_back(k);
+    }
+    const int work = static_cast<int>(groups.size());
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const Group &a, const Group &b) { return a.members.size() > b.members.size(); });
+    std::mutex totals;
+    next = 0;
+    run_crew(std::min(threads_, work), [&](int) {
+        static thread_local DenseSearch search;
+        search.pivots = 0;
+        for (int g = next++; g < work; g = next++) {
+            DenseNode root = starts_[groups[g].start]->node;
+            if (!root.refresh(data_)) continue;
+            search.run(data_, root, sides_, groups[g].members,
+                       [&](int k, const Optimum &optimum) { found(begin + k, optimum); });
+        }
+        const std::lock_guard<std::mutex> lock(totals);
+        pivots += search.pivots;
+    });
+}
+
+bool DenseProblem::solve_units(int units, const double *states, const int *first, const int *last,
                                const double *noises, std::vector<Solved> &solved, int8_t *bases_out,
                                uint8_t *failed) {
     const size_t width = data_.stage.states_in, length = basis_length();
@@ -96,14 +111,15 @@ void DenseProblem::solve_units(int units, const double *states, const int *first
         for (int extra : solved[task].binding)
             if (basis[core + extra] == kBasic) basis[core + extra] = kUsedLater;
     }
+    return std::find(failed, failed + units, 1) == failed + units;
 }
 
-void DenseProblem::expectation(int units, const double *states, const int *first, const int *last,
+bool DenseProblem::expectation(int units, const double *states, const int *first, const int *last,
                                const double *noises, const double *probabilities, double *values, double *slopes,
                                int8_t *bases_out, uint8_t *failed) {
     const size_t width = data_.stage.states_in;
     std::vector<Solved> solved;
-    solve_units(units, states, first, last, noises, solved, bases_out, failed);
+    const bool all = solve_units(units, states, first, last, noises, solved, bases_out, failed);
     size_t task = 0;
     for (int unit = 0; unit < units; ++unit) {
         double *slope = slopes + unit * width;
@@ -115,14 +131,15 @@ void DenseProblem::expectation(int units, const double *states, const int *first
             for (size_t i = 0; i < width; ++i) slope[i] += probabilities[opening] * solved[task].slope[i];
         }
     }
+    return all;
 }
 
-void DenseProblem::by_opening(int units, const double *states, const int *first, const int *last,
+bool DenseProblem::by_opening(int units, const double *states, const int *first, const int *last,
                               const double *noises, int most, double *values, double *slopes, int8_t *bases_out,
                               uint8_t *failed) {
     const size_t width = data_.stage.states_in;
     std::vector<Solved> solved;
-    solve_units(units, states, first, last, noises, solved, bases_out, failed);
+    const bool all = solve_units(units, states, first, last, noises, solved, bases_out, failed);
     size_t task = 0;
     for (int unit = 0; unit < units; ++unit)
         for (int opening = first[unit]; opening < last[unit]; ++opening, ++task) {
@@ -131,9 +148,10 @@ void DenseProblem::by_opening(int units, const double *states, const int *first,
             values[place] = solved[task].value;
             std::copy(solved[task].slope.begin(), solved[task].slope.end(), slopes + place * width);
         }
+    return all;
 }
 
-void DenseProblem::dispatch(int units, const double *states, const double *noises, double *objectives,
+bool DenseProblem::dispatch(int units, const double *states, const double *noises, double *objectives,
                             double *futures, double *next_states, int8_t *bases_out, double *primal,
                             double *row_dual, uint8_t *failed) {
     const StageData &stage = data_.stage;
@@ -160,6 +178,7 @@ void DenseProblem::dispatch(int units, const double *states, const double *noise
             for (int i = 0; i < data_.rows(); ++i)
                 row_dual[static_cast<size_t>(unit) * data_.rows() + i] = optimum.y[i] * scale;
     });
+    return std::find(failed, failed + units, 1) == failed + units;
 }
 
 // slope += d(objective)/d(state), unscaled.

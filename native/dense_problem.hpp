@@ -50,14 +50,14 @@ class DenseProblem {
     void write_starts(int8_t *bases_out) const;
 
     // Of each of `units` states: the optimal values and slopes of its openings first .. last - 1, weighted by their
-    // probabilities and summed in order; failed[unit] is set where one of them was not solved.
-    void expectation(int units, const double *states, const int *first, const int *last, const double *noises,
+    // probabilities and summed in order; failed[unit] is set where one of them was not solved. Whether all were.
+    bool expectation(int units, const double *states, const int *first, const int *last, const double *noises,
                      const double *probabilities, double *values, double *slopes, int8_t *bases_out, uint8_t *failed);
     // The same, each opening on its own: `most` places a unit, those beyond its openings left as they are.
-    void by_opening(int units, const double *states, const int *first, const int *last, const double *noises, int most,
+    bool by_opening(int units, const double *states, const int *first, const int *last, const double *noises, int most,
                     double *values, double *slopes, int8_t *bases_out, uint8_t *failed);
     // Optimal dispatch of each of `units` pairs of state and noise.
-    void dispatch(int units, const double *states, const double *noises, double *objectives, double *futures,
+    bool dispatch(int units, const double *states, const double *noises, double *objectives, double *futures,
                   double *next_states, int8_t *bases_out, double *primal, double *row_dual, uint8_t *failed);
 
     const DenseData &data() const { return data_; }
@@ -70,7 +70,8 @@ class DenseProblem {
         const double *state, *noise;
     };
     void solve(const std::vector<Task> &tasks, const DenseSearch::Found &found);
-    void solve_units(int units, const double *states, const int *first, const int *last, const double *noises,
+    void solve_slice(const Task *tasks, int begin, int count, const DenseSearch::Found &found);
+    bool solve_units(int units, const double *states, const int *first, const int *last, const double *noises,
                      std::vector<Solved> &solved, int8_t *bases_out, uint8_t *failed);
     void add_slope(const Optimum &optimum, double *slope) const;
     std::shared_ptr<Start> start_of(const int8_t *basis, const std::vector<int> &extras) const;
@@ -79,5 +80,6 @@ class DenseProblem {
     DenseData data_;
     int threads_;
     std::vector<char> moves_;  // by core row
+    std::vector<Side> sides_;
     std::vector<std::shared_ptr<Start>> starts_;  // usable and different, the latest first
 };

@@ -25,8 +25,9 @@ std::unique_ptr<DenseNode> DenseSearch::copy_of(const DenseNode &node) {
     return copy;
 }
 
-void DenseSearch::run(const DenseNode &start, const std::vector<Side> &sides, const std::vector<int> &which,
-                      const Found &found) {
+void DenseSearch::run(const DenseData &data, const DenseNode &start, const std::vector<Side> &sides,
+                      const std::vector<int> &which, const Found &found) {
+    data_ = &data;
     if (walkers_.size() < sides.size()) walkers_.resize(sides.size());
     std::unique_ptr<DenseNode> root = copy_of(start);
     root->members = which;
@@ -50,13 +51,13 @@ void DenseSearch::run(const DenseNode &start, const std::vector<Side> &sides, co
             Leaving next{-1, -1, 0, 0.0, member};
             bool goes_on = choose(*node, member, next);
             if (!goes_on && !walker.is_exact) {  // an optimum is believed when it is one from scratch as well
-                walker.is_accurate = node->place(data_, *walker.side, walker.x, full_);
+                walker.is_accurate = node->place(*data_, *walker.side, walker.x, full_);
                 walker.is_exact = true;
                 goes_on = choose(*node, member, next);
             }
             if (!goes_on) {
                 if (!settle(*node, member, found)) unclear.push_back(member);
-            } else if (++walker.steps <= most_steps(data_)) {
+            } else if (++walker.steps <= most_steps(*data_)) {
                 leaving.push_back(next);
             }
         }
@@ -75,7 +76,7 @@ void DenseSearch::again(const DenseNode &node, const std::vector<int> &members) 
     if (members.empty() || node.updates == 0) return;
     std::unique_ptr<DenseNode> copy = copy_of(node);
     copy->members = members;
-    if (!copy->refresh(data_)) {
+    if (!copy->refresh(*data_)) {
         spare_.push_back(std::move(copy));
         return;
     }
@@ -86,7 +87,7 @@ void DenseSearch::again(const DenseNode &node, const std::vector<int> &members) 
 void DenseSearch::fresh_numbers(DenseNode &node, const std::vector<int> &members) {
     for (int member : members) {
         Walker &walker = walkers_[member];
-        walker.is_accurate = node.place(data_, *walker.side, walker.x, full_);
+        walker.is_accurate = node.place(*data_, *walker.side, walker.x, full_);
         walker.is_exact = true;
     }
 }
@@ -95,13 +96,13 @@ void DenseSearch::fresh_numbers(DenseNode &node, const std::vector<int> &members
 // that is violated most. False if nothing is.
 bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
     const Walker &walker = walkers_[member];
-    const int columns = data_.columns();
+    const int columns = data_->columns();
     double best = 0.0;
     for (int p = 0; p < node.size(); ++p) {
         const int variable = node.head[p];
         const bool is_column = variable < columns;
-        const double lower = is_column ? data_.lower[variable] : walker.side->row_lower[variable - columns];
-        const double upper = is_column ? data_.upper[variable] : walker.side->row_upper[variable - columns];
+        const double lower = is_column ? data_->lower[variable] : walker.side->row_lower[variable - columns];
+        const double upper = is_column ? data_->upper[variable] : walker.side->row_upper[variable - columns];
         const double value = walker.x[p], below = lower - value, above = value - upper;
         const double excess = std::max(below, above);
         if (excess <= kPrimalTolerance * std::max(1.0, std::abs(value))) continue;
@@ -114,27 +115,27 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
         }
     }
     if (leaving.position >= 0) return true;
-    if (data_.extras() == 0) return false;
-    node.fill_columns(data_, walker.x, full_);
-    const int extra = data_.most_violated(*walker.side, full_.data());
+    if (data_->extras() == 0) return false;
+    node.fill_limited(*data_, walker.x, full_);
+    const int extra = data_->most_violated(*walker.side, full_.data());
     if (extra < 0 || std::find(node.extras.begin(), node.extras.end(), extra) != node.extras.end()) return false;
     leaving.extra = extra;
-    leaving.direction = data_.is_plane(extra) ? 1 : -1;
-    leaving.excess = std::abs(data_.times(extra, full_.data()) - walker.side->height[extra]);
+    leaving.direction = data_->is_plane(extra) ? 1 : -1;
+    leaving.excess = std::abs(data_->times(extra, full_.data()) - walker.side->height[extra]);
     return true;
 }
 
 // Hands an optimum on, if primal and dual agree. The dual objective counts what is left of the reduced costs of basic
 // variables as well: whatever the inverse is worth, it is a bound.
 bool DenseSearch::settle(const DenseNode &node, int member, const Found &found) {
-    const int columns = data_.columns(), rows = data_.rows();
+    const int columns = data_->columns(), rows = data_->rows();
     const Walker &walker = walkers_[member];
     if (!has_exact_duals_) {
-        node.price(data_, exact_y_, exact_d_);
+        node.price(*data_, exact_y_, exact_d_);
         has_exact_duals_ = true;
     }
     if (!walker.is_accurate) return false;
-    node.fill_columns(data_, walker.x, full_);
+    node.fill_columns(*data_, walker.x, full_);
     double primal = 0.0, dual = 0.0;
     for (int i = 0; i < rows; ++i) {
         const double y = exact_y_[i];
@@ -147,17 +148,17 @@ bool DenseSearch::settle(const DenseNode &node, int member, const Found &found) 
     }
     for (size_t k = 0; k < node.extras.size(); ++k) {
         const double y = exact_y_[rows + k];
-        if ((data_.is_plane(node.extras[k]) ? y : -y) > kDualTolerance) return false;
+        if ((data_->is_plane(node.extras[k]) ? y : -y) > kDualTolerance) return false;
         dual += y * walker.side->height[node.extras[k]];
     }
     for (int j = 0; j < columns; ++j) {
         const double d = exact_d_[j];
-        primal += data_.cost[j] * full_[j];
+        primal += data_->cost[j] * full_[j];
         if (d == 0.0) continue;
-        const double bound = d > 0.0 ? data_.lower[j] : data_.upper[j];
+        const double bound = d > 0.0 ? data_->lower[j] : data_->upper[j];
         if (std::isfinite(bound))
             dual += d * bound;
-        else if (std::abs(d) > kDualTolerance * std::max(1.0, std::abs(data_.cost[j])))
+        else if (std::abs(d) > kDualTolerance * std::max(1.0, std::abs(data_->cost[j])))
             return false;
     }
     if (!(std::abs(primal - dual) <= kGapTolerance * (1.0 + std::abs(primal)))) return false;

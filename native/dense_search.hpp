@@ -22,11 +22,10 @@ struct Optimum {
 class DenseSearch {
   public:
     using Found = std::function<void(int side, const Optimum &)>;
-    explicit DenseSearch(const DenseData &data) : data_(data) {}
     // Solves `sides[k]` for k in `which`, all from `start`, which has its inverse and is dual feasible.
     // Of one without a clean optimum nothing is heard.
-    void run(const DenseNode &start, const std::vector<Side> &sides, const std::vector<int> &which,
-             const Found &found);
+    void run(const DenseData &data, const DenseNode &start, const std::vector<Side> &sides,
+             const std::vector<int> &which, const Found &found);
     int64_t pivots = 0;  // of single right-hand sides
 
   private:
@@ -58,7 +57,7 @@ class DenseSearch {
     void branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &all, std::vector<int> &unclear);
     std::unique_ptr<DenseNode> copy_of(const DenseNode &node);
 
-    const DenseData &data_;
+    const DenseData *data_ = nullptr;
     std::vector<Walker> walkers_;
     std::vector<std::unique_ptr<DenseNode>> stack_, spare_;
     std::vector<Candidate> candidates_;

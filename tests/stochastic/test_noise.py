@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from pycobre.stochastic import Purpose, choose, correlation_factor, generator
+from pycobre.stochastic import Purpose, choose, correlation_factor, generator, path_draws
 
 
 def test_same_counter_gives_same_numbers_and_others_differ():
@@ -35,11 +35,33 @@ def test_numbers_of_a_stream_are_pinned():
     ]
 
 
+def test_numbers_of_a_path_are_pinned():
+    drawn = path_draws(42, Purpose.FORWARD, 3, range(2, 3), 2)
+    assert [float(x).hex() for x in drawn.ravel()] == [
+        "0x1.d87da4c6c3cd0p-5",
+        "0x1.e33b2b13ef998p-1",
+        "0x1.b6460055b149dp-1",
+        "0x1.6859d562771c0p-3",
+    ]
+
+
+def test_numbers_of_a_path_are_those_of_its_scenario_whoever_else_is_asked_for():
+    all_of_them = path_draws(7, Purpose.SIMULATION, 0, range(5), 9)
+    few = path_draws(7, Purpose.SIMULATION, 0, range(2, 4), 3)
+    assert all_of_them.shape == (5, 9, 2)
+    assert few.tobytes() == all_of_them[2:4, :3].tobytes()
+    assert len(np.unique(all_of_them)) == all_of_them.size
+
+
 def test_choice_follows_its_probabilities():
-    counts = np.zeros(3)
-    for scenario in range(4000):
-        counts[choose(generator(7, Purpose.FORWARD, 1, scenario, 0), [0.2, 0.5, 0.3])] += 1
+    draws = path_draws(7, Purpose.FORWARD, 1, range(4000), 1)[:, 0, 0]
+    counts = np.bincount(choose(np.cumsum([0.2, 0.5, 0.3]), draws), minlength=3)
     assert np.abs(counts / 4000 - [0.2, 0.5, 0.3]).max() < 0.03
+
+
+def test_choice_takes_the_last_where_probabilities_sum_to_less_than_one_by_rounding():
+    sums = np.array([0.25, 0.75, 1.0 - 1e-9])
+    assert choose(sums, np.array([0.0, 0.25, 1.0 - 1e-12])).tolist() == [0, 1, 2]
 
 
 def test_correlation_factor_reproduces_the_matrix():

@@ -121,7 +121,7 @@ class DenseProblem:
         slopes: _Floats,
         bases_out: _Bytes,
         failed: _Flags,
-    ) -> None: ...
+    ) -> bool: ...
     def by_opening(
         self,
         states: _Floats,
@@ -132,7 +132,7 @@ class DenseProblem:
         slopes: _Floats,
         bases_out: _Bytes,
         failed: _Flags,
-    ) -> None: ...
+    ) -> bool: ...
     def dispatch(
         self,
         states: _Floats,
@@ -144,7 +144,7 @@ class DenseProblem:
         primal: _Floats,
         row_dual: _Floats,
         failed: _Flags,
-    ) -> None: ...
+    ) -> bool: ...
     @property
     def basis_length(self) -> int: ...
     @property

@@ -132,10 +132,9 @@ class DenseSolver(StageSolver):
         part = all_openings(states, openings) if part is None else part
         self._take(starts)
         result, failed = Expectation.room(states, self.basis_length), np.empty(len(states), dtype=np.uint8)
-        self._problem.expectation(
+        if not self._problem.expectation(
             states, *part, openings, probability, result.value, result.slope, result.basis, failed
-        )
-        if failed.any():
+        ):
             units, again = self._hand_over(failed, starts)
             some = part[0][units], part[1][units]
             try:
@@ -153,8 +152,9 @@ class DenseSolver(StageSolver):
         self._take(starts)
         result = OpeningCosts.room(states, part, self.basis_length)
         failed = np.empty(len(states), dtype=np.uint8)
-        self._problem.by_opening(states, *part, openings, result.value, result.slope, result.basis, failed)
-        if failed.any():
+        if not self._problem.by_opening(
+            states, *part, openings, result.value, result.slope, result.basis, failed
+        ):
             units, again = self._hand_over(failed, starts)
             some = part[0][units], part[1][units]
             try:
@@ -179,7 +179,7 @@ class DenseSolver(StageSolver):
         self._take(starts)
         result = Dispatch.room(self, len(states), full=full, bases=bases)
         failed = np.empty(len(states), dtype=np.uint8)
-        self._problem.dispatch(
+        solved = self._problem.dispatch(
             states,
             noises,
             result.objective,
@@ -190,18 +190,20 @@ class DenseSolver(StageSolver):
             result.row_dual,
             failed,
         )
-        result = replace(result, primal=result.primal[:, : len(self.template.cost)])
-        if failed.any():
+        if full:
+            result = replace(result, primal=result.primal[:, : len(self.template.cost)])
+        if not solved:
             units, again = self._hand_over(failed, starts)
             try:
                 found = self.reference().dispatch(states[units], noises[units], again, full=full, bases=bases)
             except StageUnsolved as error:
                 raise _of_batch(error, units) from None
-            which = units if full else units[:0]
             result.objective[units], result.future[units] = found.objective, found.future
             result.next_state[units] = found.next_state
-            result.basis[units if bases else units[:0]] = found.basis
-            result.primal[which], result.row_dual[which] = found.primal, found.row_dual
+            if bases:
+                result.basis[units] = found.basis
+            if full:
+                result.primal[units], result.row_dual[units] = found.primal, found.row_dual
         return result
 
     def explain(self, state: FloatArray, noise: FloatArray, dump: str) -> Explanation:

@@ -126,6 +126,14 @@ class OpeningCosts:
         basis = np.empty((count, length), np.int8)
         return cls(np.zeros((count, most)), np.zeros((count, most, width)), basis)
 
+    def widened(self, most: int) -> OpeningCosts:
+        """The same with room for *most* openings a state, zero beyond its own."""
+        more = most - self.value.shape[1]
+        if more == 0:
+            return self
+        slope = np.pad(self.slope, ((0, 0), (0, more), (0, 0)))
+        return OpeningCosts(np.pad(self.value, ((0, 0), (0, more))), slope, self.basis)
+
 
 @dataclass(frozen=True, eq=False)
 class Dispatch:

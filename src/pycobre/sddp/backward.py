@@ -17,7 +17,7 @@ from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, Stage
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
-from pycobre.sddp.work import block_of, block_sizes, gather, rank_in_group
+from pycobre.sddp.work import Units, block_of, gather, gather_together, rank_in_group, units_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -112,29 +112,27 @@ class Backward:
         """
         policy, comm = self.policy, self.comm
         numbers = np.zeros(1, dtype=np.int64) if scenarios is None else scenarios
-        at = policy.graph.nodes[node]
-        parts = policy.parts[node]
-        units = [(part, k) for part in range(len(parts)) for k in range(len(trial))]
-        block = block_of(len(units), comm.rank, comm.size)
-        starts = self._starts(node, numbers)
-        record = self._solve(node, trial, numbers, units[block.start : block.stop], starts)
-        raw = record.view(np.uint8).reshape(len(record), record.dtype.itemsize)
-        raw = gather(comm, raw, block_sizes(len(units), comm.size))
-        whole: NDArray[np.void] = raw.reshape(-1).view(record.dtype).reshape(len(parts), len(trial))
-        value, slope = np.zeros(len(trial)), np.zeros(trial.shape)
+        at, parts = policy.graph.nodes[node], policy.parts[node]
+        units = units_of(parts, len(trial), comm.rank, comm.size)
+        found = self._solve(node, trial, numbers, units)
+        values, slopes, bases = (
+            array.reshape(len(parts), len(trial), *array.shape[1:])
+            for array in gather_together(comm, (found.value, found.slope, found.basis), units.counts)
+        )
         if at.risk is None:
-            for part in whole:
-                value += part["value"]
-                slope += part["slope"]
+            value, slope = values[0], slopes[0]
+            for part in range(1, len(parts)):
+                value, slope = value + values[part], slope + slopes[part]
         else:
             places = [(part, place) for part, span in enumerate(parts) for place in range(len(span))]
-            costs = np.stack([whole[part]["value"][:, place] for part, place in places], axis=1)
+            costs = np.stack([values[part, :, place] for part, place in places], axis=1)
             weights = at.risk.weights(costs, at.weights)
+            value, slope = np.zeros(len(trial)), np.zeros(trial.shape)
             for opening, (part, place) in enumerate(places):
                 value += weights[:, opening] * costs[:, opening]
-                slope += weights[:, opening, None] * whole[part]["slope"][:, place]
-        self._keep_bases(node, whole["basis"], numbers if scenarios is not None else None)
-        return Expectation(value, slope, whole["basis"][0])
+                slope += weights[:, opening, None] * slopes[part, :, place]
+        self._keep_bases(node, bases, numbers if scenarios is not None else None)
+        return Expectation(value, slope, bases[0])
 
     def _starts(self, node: int, numbers: IntArray) -> Starts:
         """Where trial points of the forward passes *numbers* (M,) at *node* start.
@@ -143,8 +141,10 @@ class Backward:
         states, and another noise. A forward pass that did not come by takes the basis of the first that did;
         where none did, they are those of an earlier iteration.
         """
+        if self.solvers[node].chooses_starts:
+            return self.policy.starts(numbers)
         came_by = np.flatnonzero((self.paths == node).any(axis=1))
-        if self.solvers[node].chooses_starts or len(came_by) == 0:
+        if len(came_by) == 0:
             return self.policy.starts(numbers)
         blocks = [block_of(len(self.paths), rank, self.comm.size) for rank in range(self.comm.size)]
         counts = [int(((came_by >= block.start) & (came_by < block.stop)).sum()) for block in blocks]
@@ -153,69 +153,44 @@ class Backward:
         return Starts(np.where(came_by[place] == numbers, place, 0), bases)
 
     def _solve(
-        self,
-        node: int,
-        trial: FloatArray,
-        numbers: IntArray,
-        units: list[tuple[int, int]],
-        starts: Starts,
-    ) -> NDArray[np.void]:
-        """One record a unit, each a part of the openings at a trial point: value, slope and basis.
+        self, node: int, trial: FloatArray, numbers: IntArray, units: Units
+    ) -> Expectation | OpeningCosts:
+        """Value, slope and basis of each of this rank's *units*.
 
         With a risk measure values and slopes are those of the single openings: what they weigh is only
         known when the costs of all are.
         """
         solver, at = self.solvers[node], self.policy.graph.nodes[node]
-        parts = self.policy.parts[node]
-        single = () if at.risk is None else (max(len(part) for part in parts),)
-        record = np.zeros(
-            len(units),
-            dtype=[
-                ("value", np.float64, single),
-                ("slope", np.float64, (*single, trial.shape[1])),
-                ("basis", np.int8, (solver.basis_length,)),
-            ],
-        )
-        first = np.array([parts[part].start for part, _ in units], dtype=np.int32)
-        last = np.array([parts[part].stop for part, _ in units], dtype=np.int32)
-        which = [k for _, k in units]
+        starts = self._starts(node, numbers).some(units.point)
+        states, first, last = trial[units.point], units.first, units.last
         openings, weights = at.openings, at.weights
-        if at.floor is not None and units:  # every unit has openings of its own: those of its state
+        if at.floor is not None and len(states):  # every unit has openings of its own: those of its state
             rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
             counts = last - first
-            openings = at.floor.raised(np.repeat(trial[which], counts, axis=0), openings[rows])
+            openings = at.floor.raised(np.repeat(states, counts, axis=0), openings[rows])
             weights = np.ascontiguousarray(weights[rows])
             last = np.cumsum(counts).astype(np.int32)
             first = (last - counts).astype(np.int32)
-        at_work = starts.some(np.array(which, dtype=np.int64))
-        found: Expectation | OpeningCosts
         try:
             if at.risk is None:
-                found = solver.expectation(trial[which], openings, weights, at_work, (first, last))
-            else:
-                found = solver.by_opening(trial[which], openings, at_work, (first, last))
+                return solver.expectation(states, openings, weights, starts, (first, last))
+            found = solver.by_opening(states, openings, starts, (first, last))
+            # A rank's last units may all be short: its arrays are then narrower than those of others.
+            return found.widened(max(len(part) for part in self.policy.parts[node]))
         except StageUnsolved as unsolved:
             what = unsolved.unsolved
             raise stage_problem_error(
                 what.status,
                 solver,
-                trial[which[what.unit]],
+                states[what.unit],
                 openings[what.opening],
                 stage=node,
                 iteration=self.iteration,
-                scenario=int(numbers[which[what.unit]]),
-                opening=parts[units[what.unit][0]].start + what.opening - int(first[what.unit]),
+                scenario=int(numbers[units.point[what.unit]]),
+                opening=int(units.first[what.unit]) + what.opening - int(first[what.unit]),
                 rank=rank_in_group(self.comm),
                 dump_directory=self.dump_directory,
             ) from None
-        # A rank's last units may all be short: its arrays are then narrower than the record.
-        place = (slice(None),) if at.risk is None else (slice(None), slice(found.value.shape[1]))
-        record["value"][place], record["slope"][place], record["basis"] = (
-            found.value,
-            found.slope,
-            found.basis,
-        )
-        return record
 
     def _keep_bases(self, node: int, fresh: BasisArray, scenarios: IntArray | None) -> None:
         """Let the next iteration start from *fresh* bases (parts, M, L), and drop cuts that don't matter.

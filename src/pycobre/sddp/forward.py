@@ -13,7 +13,7 @@ from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.source import NoiseSource
-from pycobre.stochastic import Purpose, choose, generator
+from pycobre.stochastic import Purpose, choose, generator, path_draws
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -144,12 +144,13 @@ class _Walkers:
         self.policy, self.graph, self.solvers = policy, policy.graph, solvers
         self.scenarios, self.draw, self.keep = scenarios, draw, keep
         self.rank, self.dump_directory = rank, dump_directory
-        count = len(scenarios)
+        count, initial = len(scenarios), self.graph.initial_state
         self.place = np.full(count, ROOT)
         self.worth = np.ones(count)
-        self.states = [self.graph.initial_state] * count
-        self.noises = [np.empty(0)] * count
-        # The basis of each one's last dispatch, and where it was: a start where the policy has none.
+        self.state = np.zeros((count, self.graph.most_states))
+        self.state[:, : len(initial)] = initial
+        self.draws = path_draws(draw.seed, draw.purpose, draw.iteration, scenarios, self.graph.depth)
+        # The basis of each one's last dispatch, and where it was: a start where the solver keeps none.
         self.last_node = np.full(count, ROOT)
         self.last_basis = [np.empty(0, dtype=np.int8)] * count
         self.bases = {
@@ -159,56 +160,66 @@ class _Walkers:
     def walk(self) -> Walk:
         """Every step of every scenario."""
         count, depth = len(self.scenarios), self.graph.depth
-        width = max(node.template.states_in for node in self.graph.nodes)
         nodes = np.full((count, depth), ENDED, dtype=np.int64)
+        width = max(node.template.states_in for node in self.graph.nodes)
         states, costs = np.zeros((count, depth, width)), np.zeros((count, depth))
         discounts = np.ones((count, depth))
         kept: list[tuple[Step, ...]] = []
         for level in range(depth):
-            openings = self._move(level)
+            self._move(level)
             steps = []
-            for node in sorted({int(n) for n in self.place if n != ENDED}):
-                members = np.flatnonzero(self.place == node)
-                step = self._solve(node, members, openings[members])
+            for node, members in self._groups():
+                if node == ENDED:
+                    continue
+                step = self._solve(node, members, level)
                 nodes[members, level] = node
                 states[members, level, : step.state.shape[1]] = step.state
                 costs[members, level] = step.dispatch.objective - step.dispatch.future
                 discounts[members, level] = self.worth[members]
-                for member, following in zip(members, step.dispatch.next_state, strict=True):
-                    self.states[member] = following
+                following = step.dispatch.next_state
+                self.state[members, : following.shape[1]] = following
                 if self.keep:
                     steps.append(step)
             kept.append(tuple(steps))
         return Walk(nodes, states, costs, discounts, tuple(kept), self.bases)
 
-    def _move(self, level: int) -> IntArray:
-        """Opening of each scenario at the node that it moves on to."""
-        openings = np.zeros(len(self.scenarios), dtype=np.int64)
-        for which, scenario in enumerate(self.scenarios):
-            arcs = self.graph.arcs_from(int(self.place[which]))
-            if not arcs:
-                self.place[which] = ENDED
-                continue
-            stream = generator(self.draw.seed, self.draw.purpose, self.draw.iteration, scenario, level)
-            arc = arcs[choose(stream, [a.probability for a in arcs]) if len(arcs) > 1 else 0]
-            at = self.graph.nodes[arc.target]
-            openings[which] = choose(stream, at.weights)
-            self.noises[which] = at.openings[openings[which]]
-            if self.draw.source is not None:
-                number = scenario + max(self.draw.iteration - 1, 0) * self.policy.pool.forward_passes
-                self.noises[which] = self.draw.source.noise(arc.target, number, stream, self.noises[which])
-            self.place[which] = arc.target
-            self.worth[which] *= arc.discount_factor
-        return openings
+    def _groups(self) -> list[tuple[int, IntArray]]:
+        """Who is where: nodes, ascending, and the members of each."""
+        return [(node, np.flatnonzero(self.place == node)) for node in sorted(set(self.place.tolist()))]
 
-    def _solve(self, node: int, members: IntArray, openings: IntArray) -> Step:
+    def _move(self, level: int) -> None:
+        """Take every scenario along an arc."""
+        for source, members in self._groups():
+            arcs = self.graph.arcs_from(source)
+            if not arcs:
+                self.place[members] = ENDED
+                continue
+            way = np.zeros(len(members), dtype=np.int64)
+            if len(arcs) > 1:
+                way = choose(np.cumsum([arc.probability for arc in arcs]), self.draws[members, level, 0])
+            self.place[members] = np.array([arc.target for arc in arcs])[way]
+            self.worth[members] *= np.array([arc.discount_factor for arc in arcs])[way]
+
+    def _noise(self, node: int, members: IntArray, openings: IntArray, level: int) -> FloatArray:
+        """Noise (M, D) of *members* at *node*, from their *openings* or from elsewhere."""
+        noise, draw = self.graph.nodes[node].openings[openings], self.draw
+        if draw.source is None:
+            return noise
+        before = max(draw.iteration - 1, 0) * self.policy.pool.forward_passes
+        for row, member in enumerate(members):
+            scenario = self.scenarios[int(member)]
+            stream = generator(draw.seed, draw.purpose, draw.iteration, scenario, level)
+            noise[row] = draw.source.noise(node, scenario + before, stream, noise[row])
+        return noise
+
+    def _solve(self, node: int, members: IntArray, level: int) -> Step:
         """Dispatch of *members* at *node*."""
-        state = np.array([self.states[member] for member in members]).reshape(len(members), -1)
-        noise = np.array([self.noises[member] for member in members]).reshape(len(members), -1)
-        floor = self.graph.nodes[node].floor
-        if floor is not None:
-            noise = floor.raised(state, noise)
-        solver = self.solvers[node]
+        at, solver = self.graph.nodes[node], self.solvers[node]
+        openings = choose(at.cumulative, self.draws[members, level, 1])
+        state = self.state[members, : at.template.states_in]
+        noise = self._noise(node, members, openings, level)
+        if at.floor is not None:
+            noise = at.floor.raised(state, noise)
         starts = self.policy.starts(members + self.scenarios.start)
         is_new = not solver.keeps_starts
         if is_new:

@@ -55,6 +55,11 @@ class Node:
             return np.full(len(self.openings), 1.0 / len(self.openings))
         return self.probability
 
+    @cached_property
+    def cumulative(self) -> FloatArray:
+        """Probability of every opening or one before it, shape (W,)."""
+        return np.cumsum(self.weights)
+
 
 @dataclass(frozen=True)
 class Arc:
@@ -118,6 +123,11 @@ class PolicyGraph:
         for node in reversed(self.order):
             longest[node] = 1 + max((longest[arc.target] for arc in self.arcs_from(node)), default=0)
         return max(longest.values())
+
+    @cached_property
+    def most_states(self) -> int:
+        """Most incoming or outgoing states of any node."""
+        return max(max(node.template.states_in, node.template.states_out) for node in self.nodes)
 
     def future_cost_lower(self) -> tuple[float | None, ...]:
         """A valid lower bound of every node's future cost, derived from column bounds; ``None`` in a leaf.

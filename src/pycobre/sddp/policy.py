@@ -51,7 +51,9 @@ class Policy:
     ) -> None:
         self.graph = graph
         most = openings_a_part or [OPENINGS_A_PART] * len(graph.nodes)
-        self.parts = [parts_of(len(node.openings), n) for node, n in zip(graph.nodes, most, strict=True)]
+        self.parts = [
+            tuple(parts_of(len(node.openings), n)) for node, n in zip(graph.nodes, most, strict=True)
+        ]
         states = [
             node.template.states_out if graph.arcs_from(position) else None
             for position, node in enumerate(graph.nodes)

@@ -10,6 +10,7 @@ from pycobre.stochastic.moments import moments_of as moments_of
 from pycobre.stochastic.noise import Purpose as Purpose
 from pycobre.stochastic.noise import choose as choose
 from pycobre.stochastic.noise import generator as generator
+from pycobre.stochastic.noise import path_draws as path_draws
 from pycobre.stochastic.openings import correlation_factor as correlation_factor
 from pycobre.stochastic.openings import sample_openings as sample_openings
 from pycobre.stochastic.openings import uncorrelated as uncorrelated

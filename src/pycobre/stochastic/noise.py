@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Purpose(IntEnum):
@@ -32,6 +32,23 @@ def generator(seed: int, purpose: Purpose, iteration: int, scenario: int, stage:
     return _thread.generator
 
 
+WHOLE_PATH = 2**63
+"""In the place of a stage: the stream that a scenario takes its way by."""
+
+
+def path_draws(
+    seed: int, purpose: Purpose, iteration: int, scenarios: range, steps: int
+) -> NDArray[np.float64]:
+    """Uniform numbers in [0, 1), shape (S, *steps*, 2): where to go on a step, and which opening to meet.
+
+    Those of a step are the same however many steps and scenarios are asked for.
+    """
+    draws = np.empty((len(scenarios), steps, 2))
+    for row, scenario in zip(draws, scenarios, strict=True):
+        generator(seed, purpose, iteration, scenario, WHOLE_PATH).random(out=row)
+    return draws
+
+
 _EMPTY_BUFFER = 4
 
 
@@ -44,11 +61,9 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def choose(stream: np.random.Generator, probability: Iterable[float]) -> int:
-    """Index drawn from *probability*, which sums to one, by one uniform number."""
-    draw, cumulative, index = stream.random(), 0.0, 0
-    for index, share in enumerate(probability):  # noqa: B007 - the last one is the answer after rounding
-        cumulative += float(share)
-        if draw < cumulative:
-            break
-    return index
+def choose(cumulative: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Index that each of *draws*, uniform in [0, 1), stands for where probabilities sum to *cumulative*.
+
+    The last one where rounding has left the sum below a draw.
+    """
+    return np.minimum(np.searchsorted(cumulative, draws, side="right"), len(cumulative) - 1)

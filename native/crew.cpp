@@ -1,0 +1,73 @@
+#include "crew.hpp"
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace {
+
+class Crew {
+  public:
+    void run(int members, const std::function<void(int)> &work) {
+        std::unique_lock<std::mutex> lock(gate_);
+        for (; hired_ < members - 1; ++hired_) std::thread(&Crew::serve, this, hired_ + 1).detach();
+        work_ = &work;
+        wanted_ = left_ = members - 1;
+        ++round_;
+        begin_.notify_all();
+        lock.unlock();
+        work(0);
+        lock.lock();
+        end_.wait(lock, [&] { return left_ == 0; });
+        work_ = nullptr;
+    }
+
+    std::mutex in_use;
+
+  private:
+    void serve(int member) {
+        std::unique_lock<std::mutex> lock(gate_);
+        for (long seen = 0;;) {
+            begin_.wait(lock, [&] { return round_ != seen && work_; });
+            seen = round_;
+            if (member > wanted_) continue;
+            const std::function<void(int)> &work = *work_;
+            lock.unlock();
+            work(member);
+            lock.lock();
+            if (--left_ == 0) end_.notify_one();
+        }
+    }
+
+    std::mutex gate_;
+    std::condition_variable begin_, end_;
+    const std::function<void(int)> *work_ = nullptr;
+    int hired_ = 0, wanted_ = 0, left_ = 0;
+    long round_ = 0;
+};
+
+// Never destroyed, since its threads wait until the process ends. A forked child has none of them, and gets a new one.
+Crew &crew() {
+    static std::mutex making;
+    static Crew *current = nullptr;
+    static pid_t owner = 0;
+    const std::lock_guard<std::mutex> lock(making);
+    if (!current || owner != getpid()) {
+        current = new Crew;
+        owner = getpid();
+    }
+    return *current;
+}
+
+}  // namespace
+
+void run_crew(int members, const std::function<void(int)> &work) {
+    if (members > 1) {
+        Crew &all = crew();
+        const std::unique_lock<std::mutex> mine(all.in_use, std::try_to_lock);
+        if (mine.owns_lock()) return all.run(members, work);
+    }
+    work(0);
+}
