@@ -6,6 +6,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from pycobre.comm.tcp.flow import FrameIn, PeerFailed, Transfer
 from pycobre.comm.tcp.frame import ProtocolError
@@ -15,6 +16,8 @@ _YIELD_SECS = 50e-6  # a rank that is nearly here costs less than going to sleep
 _LEAST_YIELD_SECS = 4e-6
 _LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _BOTH = select.POLLIN | select.POLLOUT
+Result = TypeVar("Result")
+
 _give_way = getattr(os, "sched_yield", lambda: time.sleep(0))  # not every system has it
 
 
@@ -95,22 +98,24 @@ class Driver:
         Interrupted
             The group has failed.
         """
-        pending = list(transfers)
-        for transfer in pending:
-            if not transfer.done:
-                step(transfer)
+        pending = ready = [transfer for transfer in transfers if not transfer.done]
         count = -1
-        while pending := [transfer for transfer in pending if not transfer.done]:
-            if len(pending) != count:
-                poll, count = self.poll_for(pending), len(pending)
-            if any(transfer.channel.link.buffered for transfer in pending):
-                ready = None
-            else:
-                ready = dict(self.wait(poll, pending[0]))
-            for transfer in pending:
+        while pending:
+            # As long as anything moves, it costs less to try again than to ask what would: of a large payload
+            # there is nearly always more.
+            while ready:
+                ready = [transfer for transfer in ready if step(transfer) and not transfer.done]
+            pending = [transfer for transfer in pending if not transfer.done]
+            if pending:
+                if len(pending) != count:
+                    poll, count = self.poll_for(pending), len(pending)
+                events = dict(self.wait(poll, pending[0]))
                 # An end or an error counts as both: the attempt then says what it is.
-                if ready is None or ready.get(transfer.channel.link.fileno(), 0) & ~(_BOTH ^ transfer.events):
-                    step(transfer)
+                ready = [
+                    transfer
+                    for transfer in pending
+                    if events.get(transfer.channel.link.fileno(), 0) & ~(_BOTH ^ transfer.events)
+                ]
 
     def receive(self, frame: FrameIn, poll: select.poll) -> None:
         """Return when *frame* is here; *poll* is what to wait with for it.
@@ -162,14 +167,14 @@ class Driver:
         raise Interrupted
 
 
-def step(transfer: Transfer) -> None:
-    """Move *transfer* as far as it goes just now."""
-    attempt(transfer, transfer.step)
+def step(transfer: Transfer) -> bool:
+    """Move *transfer* as far as it goes just now, and say whether it moved."""
+    return attempt(transfer, transfer.step)
 
 
-def attempt(transfer: Transfer, act: Callable[[], object]) -> None:
-    """Do *act*, and blame the peer of *transfer* if that fails."""
+def attempt(transfer: Transfer, act: Callable[[], Result]) -> Result:
+    """What *act* returns; if it fails, the peer of *transfer* is to blame."""
     try:
-        act()
+        return act()
     except (LinkEnded, ProtocolError) as error:
         raise PeerFailed(transfer.channel.link.peer, error) from error

@@ -17,8 +17,6 @@ from pycobre.comm.tcp.frame import (
 )
 from pycobre.comm.tcp.link import Link, LinkEnded
 
-_EMPTY = memoryview(b"")
-
 
 class PeerFailed(Exception):
     """The link to a peer ended (:class:`LinkEnded`) or brought nonsense (:class:`ProtocolError`)."""
@@ -136,39 +134,40 @@ class Incoming:
         self._left = place
         self._head = memoryview(bytearray(HEADER_BYTES))
         self._mark = memoryview(bytearray(channel.seal_bytes))
-        self._piece = _EMPTY
-        self._room = self._head
-        self._stage = 0
+        self._begin_frame()
 
     def step(self) -> bool:
         """Whether something came just now."""
-        count = self.channel.link.receive_some(self._room)
+        count = self.channel.link.receive_parts(self._rooms)
         if not count:
             return False
-        self._room = self._room[count:]
-        if not self._room.nbytes:
-            self._next_stage()
+        while self._rooms and count >= self._rooms[0].nbytes:
+            count -= self._rooms.pop(0).nbytes
+        if count:
+            self._rooms[0] = self._rooms[0][count:]
+        if not self._headed and (not self._rooms or self._rooms[0].obj is not self._head.obj):
+            self._read_head()
+        if not self._rooms:
+            if self.channel.receives:
+                self.channel.receives.check((self._head, self._piece), self._mark)
+            self._begin_frame()
         return True
 
-    def _next_stage(self) -> None:
-        # Header, piece, and its seal where there is one; then the next piece.
-        if self._stage == 0:
-            expected = min(PIECE_BYTES, self._left.nbytes)
-            if body_length(self._head, FrameKind.PIECE, self._sequence, expected) != expected:
-                raise ProtocolError("a piece of a payload is shorter than it should be")
-            self._room = self._piece = self._left[:expected]
-            self._left = self._left[expected:]
-            self._stage = 1
-            return
-        if self._stage == 1 and self.channel.receives:
-            self._room = self._mark
-            self._stage = 2
-            return
-        if self._stage == 2 and self.channel.receives:
-            self.channel.receives.check((self._head, self._piece), self._mark)
-        self._room = self._head
-        self._stage = 0
-        self.done = not self._left.nbytes
+    def _begin_frame(self) -> None:
+        # All that a frame has: where it goes is known before its header tells.
+        expected = min(PIECE_BYTES, self._left.nbytes)
+        self._piece, self._left = self._left[:expected], self._left[expected:]
+        self._rooms = (
+            [room for room in (self._head, self._piece, self._mark) if room.nbytes] if expected else []
+        )
+        self._headed = False
+        self.done = not expected
+
+    def _read_head(self) -> None:
+        expected = self._piece.nbytes
+        if body_length(self._head, FrameKind.PIECE, self._sequence, expected) != expected:
+            raise ProtocolError("a piece of a payload is shorter than it should be")
+        self._headed = True
 
 
 class FrameIn:

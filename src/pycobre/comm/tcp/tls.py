@@ -129,6 +129,16 @@ class TlsLink(Link):
             raise LinkEnded(0, "it closed the connection")
         return count
 
+    def receive_parts(self, rooms: Sequence[memoryview]) -> int:
+        """Bytes that came into the first of *rooms* just now; TLS has no way to fill several.
+
+        Raises
+        ------
+        LinkEnded
+            The other side is gone.
+        """
+        return self.receive_some(rooms[0])
+
 
 def _ended(error: Exception) -> LinkEnded:
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
