@@ -101,15 +101,14 @@ class Driver:
         pending = ready = [transfer for transfer in transfers if not transfer.done]
         count = -1
         while pending:
-            # As long as anything moves, it costs less to try again than to ask what would: of a large payload
-            # there is nearly always more.
             while ready:
                 ready = [transfer for transfer in ready if step(transfer) and not transfer.done]
             pending = [transfer for transfer in pending if not transfer.done]
             if pending:
                 if len(pending) != count:
                     poll, count = self.poll_for(pending), len(pending)
-                events = dict(self.wait(poll, pending[0]))
+                # Who stays awake takes a large payload in crumbs, as they drop in, with a call for each.
+                events = dict(self._sleep(poll, pending[0]))
                 # An end or an error counts as both: the attempt then says what it is.
                 ready = [
                     transfer
@@ -147,11 +146,18 @@ class Driver:
                 now = time.monotonic()
             else:
                 self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
-                left = None if self.deadline is None else max(0.0, self.deadline - now)
-                # Days of patience are none to speak of, and more milliseconds than poll can take.
-                ready = poll.poll(None if left is None or left > 1e6 else left * 1e3)
-                if not ready:
-                    raise Overdue(transfer.channel.link.peer)
+                return self._sleep(poll, transfer)
+        return self._unless_failed(poll, ready)
+
+    def _sleep(self, poll: select.poll, transfer: Transfer) -> list[tuple[int, int]]:
+        left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        # Days of patience are none to speak of, and more milliseconds than poll can take.
+        ready = poll.poll(None if left is None or left > 1e6 else left * 1e3)
+        if not ready:
+            raise Overdue(transfer.channel.link.peer)
+        return self._unless_failed(poll, ready)
+
+    def _unless_failed(self, poll: select.poll, ready: list[tuple[int, int]]) -> list[tuple[int, int]]:
         if len(ready) == 1 and ready[0][0] == self._wake:
             return self._last_bytes(poll)
         return ready
@@ -168,7 +174,7 @@ class Driver:
 
 
 def step(transfer: Transfer) -> bool:
-    """Move *transfer* as far as it goes just now, and say whether it moved."""
+    """Move *transfer* as far as it goes just now, and say whether more is worth an attempt."""
     return attempt(transfer, transfer.step)
 
 

@@ -9,6 +9,7 @@ from pycobre.comm.tcp.frame import (
     HEADER_BYTES,
     PIECE_BYTES,
     SEAL_BYTES,
+    SEALED_PIECE_BYTES,
     FrameKind,
     ProtocolError,
     Seal,
@@ -38,6 +39,8 @@ class Channel:
         The seal of each direction, ``None`` where frames are not sealed.
     seal_bytes
         What a seal adds to each frame.
+    piece_bytes
+        What one frame of a large payload holds.
     bare
         Whether frames pass the socket as they are.
     """
@@ -47,6 +50,7 @@ class Channel:
         self.sends = Seal(link.keys.sends) if link.keys else None
         self.receives = Seal(link.keys.receives) if link.keys else None
         self.seal_bytes = SEAL_BYTES if link.keys else 0
+        self.piece_bytes = SEALED_PIECE_BYTES if link.keys else PIECE_BYTES
         self.bare = link.bare and not link.keys
 
 
@@ -77,11 +81,12 @@ class Outgoing:
         self.done = not self._parts
 
     def step(self) -> bool:
-        """Whether something went out just now."""
+        """Whether a whole frame went out just now: if not, there is no room for more."""
+        wanted = sum(part.nbytes for part in self._parts)
         sent = self.channel.link.send_some(self._parts)
         if sent:
             self.went(sent)
-        return sent > 0
+        return sent == wanted
 
     def went(self, sent: int) -> None:
         """Take note that *sent* bytes went out."""
@@ -106,8 +111,8 @@ def rest_of_frame(channel: Channel, frame: bytearray, sent: int) -> Outgoing:
 
 def pieces(channel: Channel, sequence: int, data: memoryview) -> Iterator[list[memoryview]]:
     """The frames of a large payload."""
-    for at in range(0, data.nbytes, PIECE_BYTES):
-        piece = data[at : at + PIECE_BYTES]
+    for at in range(0, data.nbytes, channel.piece_bytes):
+        piece = data[at : at + channel.piece_bytes]
         parts = [memoryview(header(FrameKind.PIECE, piece.nbytes, sequence)), piece]
         if channel.sends:
             parts.append(memoryview(channel.sends.mark(parts)))
@@ -137,7 +142,7 @@ class Incoming:
         self._begin_frame()
 
     def step(self) -> bool:
-        """Whether something came just now."""
+        """Whether all that the frame lacked came just now: if not, more is yet to come."""
         count = self.channel.link.receive_parts(self._rooms)
         if not count:
             return False
@@ -147,15 +152,16 @@ class Incoming:
             self._rooms[0] = self._rooms[0][count:]
         if not self._headed and (not self._rooms or self._rooms[0].obj is not self._head.obj):
             self._read_head()
-        if not self._rooms:
-            if self.channel.receives:
-                self.channel.receives.check((self._head, self._piece), self._mark)
-            self._begin_frame()
+        if self._rooms:
+            return False
+        if self.channel.receives:
+            self.channel.receives.check((self._head, self._piece), self._mark)
+        self._begin_frame()
         return True
 
     def _begin_frame(self) -> None:
         # All that a frame has: where it goes is known before its header tells.
-        expected = min(PIECE_BYTES, self._left.nbytes)
+        expected = min(self.channel.piece_bytes, self._left.nbytes)
         self._piece, self._left = self._left[:expected], self._left[expected:]
         self._rooms = (
             [room for room in (self._head, self._piece, self._mark) if room.nbytes] if expected else []
