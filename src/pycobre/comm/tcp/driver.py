@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from pycobre._native import tcp as native
 from pycobre.comm.tcp.flow import FrameIn, PeerFailed, Transfer
 from pycobre.comm.tcp.frame import ProtocolError
 from pycobre.comm.tcp.link import LinkEnded
 
-_YIELD_SECS = 50e-6  # a rank that is nearly here costs less than going to sleep and being woken
-_LEAST_YIELD_SECS = 4e-6
+_YIELD_NS = 50_000  # a rank that is nearly here costs less than going to sleep and being woken
+_LEAST_YIELD_NS = 4_000
 _LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _BOTH = select.POLLIN | select.POLLOUT
 Result = TypeVar("Result")
@@ -52,27 +53,20 @@ class Driver:
     def __init__(self, wake: int, concerned: Callable[[], bool]) -> None:
         self._wake = wake
         self._concerned = concerned
-        self._yield_secs = _YIELD_SECS
+        self._yield_ns = _YIELD_NS
         self.deadline: float | None = None
 
-    def catch(self, receive: Callable[[bytearray, int], int], room: bytearray, most: int) -> int:
-        """Bytes that *receive* puts in *room* at once or in a moment; 0 if none, or no more will come."""
-        try:
-            return receive(room, most)
-        except BlockingIOError:
-            now = time.monotonic()
-        give_up = now + self._yield_secs
-        while now < give_up:
-            _give_way()
-            try:
-                count = receive(room, most)
-            except BlockingIOError:
-                now = time.monotonic()
-                continue
-            self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
-            return count
-        self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
-        return 0
+    def swap(self, to: int, frame: bytearray, source: int, room: bytearray, expected: int) -> tuple[int, int]:
+        """How much of *frame* went out over *to*, and of *expected* bytes came from *source* in a moment.
+
+        Errors leave it at that: they come again where they are looked at.
+        """
+        sent, came = native.swap(to, frame, source, room, expected, self._yield_ns)
+        if came < expected:
+            self._yield_ns = max(_LEAST_YIELD_NS, self._yield_ns // 2)  # it did not pay this time
+        elif self._yield_ns < _YIELD_NS:
+            self._yield_ns = min(_YIELD_NS, self._yield_ns * 5 // 4)
+        return sent, came
 
     def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
         """What to wait with until one of *transfers* can go on, or the group has failed."""
@@ -135,17 +129,17 @@ class Driver:
         """What *poll* finds ready, sooner or later; *transfer* is one of those that it waits for."""
         ready = poll.poll(0)
         if not ready:
-            now = time.monotonic()
-            give_up = now + self._yield_secs
+            now = time.monotonic_ns()
+            give_up = now + self._yield_ns
             while now < give_up:
                 _give_way()
                 ready = poll.poll(0)
                 if ready:
-                    self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
+                    self._yield_ns = min(_YIELD_NS, self._yield_ns * 5 // 4)
                     break
-                now = time.monotonic()
+                now = time.monotonic_ns()
             else:
-                self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
+                self._yield_ns = max(_LEAST_YIELD_NS, self._yield_ns // 2)  # it did not pay this time
                 return self._sleep(poll, transfer)
         return self._unless_failed(poll, ready)
 
