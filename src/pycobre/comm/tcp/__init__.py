@@ -1,4 +1,4 @@
-"""Ranks of any machines over sockets, in plain Python.
+"""Ranks of any machines over sockets, in Python but for the first attempt of a meeting.
 
 =============  ====================================================================================
 module         holds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,13 @@ def fold(op: ReduceOp, parts: list[Array], out: Array) -> None:
     native.fold(op, parts if len(parts) <= most else parts[:most], out)
     for at in range(most, len(parts), most - 1):
         native.fold(op, [out.copy(), *parts[at : at + most - 1]], out)
+
+
+def folding(op: ReduceOp, parts: list[Array], out: Array) -> Callable[[], None]:
+    """What does ``fold(op, parts, out)``, ready to be repeated."""
+    if len(parts) <= native.MAX_RANKS:
+        return partial(native.fold, int(op), parts, out)
+    return partial(fold, op, parts, out)
 
 
 class Exchange:

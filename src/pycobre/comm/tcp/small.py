@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pycobre.comm.base import ReduceOp
-from pycobre.comm.tcp.exchange import as_bytes, fold
+from pycobre.comm.tcp.exchange import as_bytes, folding
 from pycobre.comm.tcp.meeting import Agenda
 
 Array = npt.NDArray[Any]
@@ -26,11 +26,12 @@ def reduction(
     """The allreduce of contiguous arrays that *agenda* is of."""
     mine, given = agenda.payloads[rank], as_bytes(source)
     parts = [np.frombuffer(payload, source.dtype) for payload in agenda.payloads]
+    fold = folding(op, parts, target)
 
     def reduce() -> None:
         mine[:] = given
         meet(agenda)
-        fold(op, parts, target)
+        fold()
 
     return reduce
 
