@@ -136,26 +136,18 @@ void Worker::raise_extras(const double *state, const double *noise) {
     }
 }
 
-// Of what is outside the LP and violated: the worst plane of every column that planes limit, and the worst cut;
-// of several the first.
+// Of what is outside the LP and violated: every plane, since one that joins alone is followed by its neighbour, and
+// the worst cut, of several the first.
 void Worker::find_violated() {
     violated_.clear();
     const Planes &planes = data_.planes;
-    for (int plane = 0; plane < planes.count();) {
-        const int column = planes.column[plane];
-        double worst = kViolationTolerance * std::max(1.0, std::abs(x[column]));
-        int found = -1;
-        for (; plane < planes.count() && planes.column[plane] == column; ++plane) {
-            if (is_row_[plane]) continue;
-            double violation = -height_[plane];
-            for (int k = planes.start[plane]; k < planes.start[plane + 1]; ++k)
-                violation += planes.value[k] * x[planes.index[k]];
-            if (violation > worst) {
-                worst = violation;
-                found = plane;
-            }
-        }
-        if (found >= 0) violated_.push_back(found);
+    for (int plane = 0; plane < planes.count(); ++plane) {
+        if (is_row_[plane]) continue;
+        double violation = -height_[plane];
+        for (int k = planes.start[plane]; k < planes.start[plane + 1]; ++k)
+            violation += planes.value[k] * x[planes.index[k]];
+        if (violation > kViolationTolerance * std::max(1.0, std::abs(x[planes.column[plane]])))
+            violated_.push_back(plane);
     }
     if (cuts_.count() == 0) return;
     const int decided = data_.decided();

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pycobre.results.durable import whole_file
 from pycobre.results.schema import index_of
 
-ROWS_A_GROUP = 131_072
+ROWS_A_GROUP = 32_768
 """Rows of every row group but the last; what a table's writer holds in memory at most, twice over."""
 
 
@@ -49,7 +50,8 @@ class TableWriter:
             return
         rows = pa.concat_tables(self._waiting).combine_chunks()
         whole = rows.num_rows - rows.num_rows % ROWS_A_GROUP
-        self._waiting = [rows.slice(whole)]
+        rest = rows.slice(whole)
+        self._waiting = [rest.take(np.arange(rest.num_rows))]  # a slice would keep all of them alive
         for start in range(0, whole, ROWS_A_GROUP):
             self._write_group(rows.slice(start, ROWS_A_GROUP))
 

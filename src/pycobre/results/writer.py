@@ -16,6 +16,7 @@ from pycobre.errors import ResultsError
 from pycobre.lp import StageModel, StateLayout
 from pycobre.results.durable import explained
 from pycobre.results.manifest import STATUSES, write_manifest
+from pycobre.results.memory import give_memory_back
 from pycobre.results.parquet import TableWriter, write_table
 from pycobre.results.policy_store import write_policy
 from pycobre.results.schema import FOLDERS, SIMULATION
@@ -149,6 +150,8 @@ class ResultsWriter:
         for name, table in tables.items():
             with explained("write", self._path(name)):
                 self._stream(name).write(table)
+        del tables
+        give_memory_back()
 
     def finish(
         self,

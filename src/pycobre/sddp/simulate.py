@@ -102,8 +102,9 @@ def simulate(
             policy, solvers, own, draw, keep=True, rank=rank_in_group(comm), dump_directory=dump_directory
         )
         whole = _gather_walk(comm, policy, walked, mine, count)
+        del walked  # before tables are as large again
         yield SimulatedRound(first, whole, whole.total_cost())
-        del walked, whole  # before the next round is as large again
+        del whole  # before the next round is
 
 
 def _round_size(policy: Policy) -> int:
