@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from engine import peer_environment
+from contenders import peer_environment
 
 DATA = Path(__file__).parents[1] / "tests" / "parity" / "data"
 TARGET = DATA / "cobre_0.18.0.json"

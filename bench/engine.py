@@ -1,11 +1,16 @@
-"""Training time beside cobre-python 0.18.0, on the same case and the same openings, in turns.
+"""Training and simulation beside cobre-python 0.18.0, on the same case and the same openings, in turns.
 
-    python bench/engine.py CASE [--rounds 3] [--iterations N] [--peer-python PYTHON]
+    python bench/engine.py ROW ... [--cases CASES] [--rounds 5] [--iterations N] [--peer-python PYTHON]
 
-The openings are those that the peer draws and exports; both then read them from the case's file. Every
-round runs the peer on one thread, pycobre on one rank, and pycobre on two, each as a process of its own.
-Printed are medians over the rounds of wall seconds of training and of CPU seconds of the whole process
-(start-up included, simulation off), their ratios to the peer, and the bounds.
+A ROW is a case directory, or one of the table: 1dtoy, 4ree, mid20 and national are looked for below CASES, a
+directory of cases; 24-hydros, 60-hydros and 160-hydros are generated. The openings are those that the peer
+draws and exports; both then read them from the case's file. Every round runs the peer as it is shipped, with
+each cut selection that ``--peer-selections`` names, and on two threads; and pycobre on one thread, on two,
+and on two ranks of one. Printed are medians over the rounds.
+
+``to the bound`` is CPU seconds until the lower bound is within 0.1 % of the best that either reached. Where
+inflows depend on those before, the peer's bound is no bound: there each is timed to within
+0.1 % of its own last one. With ``--scenarios`` both simulate that many, in wall seconds, output included.
 
 cobre-python needs Python 3.12 or later: name one by --peer-python, or let the script look for it. It makes
 a virtual environment for the peer once, in the user's cache.
@@ -14,121 +19,137 @@ a virtual environment for the peer once, in the user's cache.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-PEER = "cobre-python==0.18.0"
-VENV = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pycobre-bench" / "cobre-0.18.0"
+from contenders import Found, changes, on_peer_openings, peer_environment, run_peer, run_pycobre
+from generate import Kind, write
 
-# Run inside the peer's environment: case, output, iteration limit or 0, whether to export the openings.
-PEER_SCRIPT = """
-import json, resource, sys
-import cobre
-case, out, limit, export = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "export"
-overrides = {"simulation.enabled": False}
-if limit:
-    overrides["training.stopping_rules"] = [{"type": "iteration_limit", "limit": limit}]
-if export:
-    overrides["exports.stochastic"] = True
-told = cobre.run.run(case, output_dir=out, threads=1, config_overrides=overrides)
-use = resource.getrusage(resource.RUSAGE_SELF)
-with open(out + "/training/metadata.json") as file:
-    train_s = json.load(file)["duration_seconds"]
-cpu_s = use.ru_utime + use.ru_stime
-print(json.dumps({"lower_bound": told["lower_bound"], "train_s": train_s, "cpu_s": cpu_s}))
-"""
-
-
-def peer_environment(python: str | None) -> Path:
-    """Interpreter of the peer's environment, made on first use."""
-    inside = VENV / "bin" / "python"
-    if not inside.exists():
-        candidates = [python] if python else ["python3.13", "python3.12", "python3.14"]
-        found = next((c for c in candidates if c and shutil.which(c)), None)
-        if found is None:
-            sys.exit("cobre-python needs Python 3.12 or later: name one by --peer-python")
-        subprocess.run([found, "-m", "venv", str(VENV)], check=True)
-        subprocess.run([str(inside), "-m", "pip", "install", "-q", PEER], check=True)
-    return inside
+GENERATED = {
+    "24-hydros": Kind(hydros=24, stages=36, thermals=60, lags=6),
+    "60-hydros": Kind(hydros=60, stages=6, thermals=90, lags=6),
+    "160-hydros": Kind(hydros=160, stages=6, thermals=130, lags=6, least_lags=1),
+}
+GIVEN = {
+    "1dtoy": "cobre-0.18/1dtoy",
+    "4ree": "cobre-0.18/4ree",
+    "mid20": "synthetic/mid20",
+    "national": "national/brazil-2025-01",
+}
+SELECTIONS: dict[str, dict[str, Any]] = {
+    "level1": {"selection": {"method": "level1"}},
+    "lml1": {"selection": {"method": "lml1"}},
+    "domination": {"selection": {"method": "domination", "domination_tolerance": 1e-6}},
+    "dynamic": {"selection": {"method": "dynamic"}},
+    "budget": {"max_active_per_stage": 100},
+}
+SHIPPED, OWN = "cobre", "pycobre"
+NEAR = 1e-3
 
 
-def run_peer(python: Path, case: Path, limit: int, *, export: Path | None = None) -> dict[str, float]:
-    """What one run of the peer came to; its openings are copied to *export* if given."""
-    with tempfile.TemporaryDirectory() as out:
-        command = [str(python), "-c", PEER_SCRIPT, str(case), out, str(limit), "export" if export else "run"]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        if export:
-            shutil.copy(Path(out) / "stochastic" / "noise_openings.parquet", export)
-    return dict(json.loads(told.splitlines()[-1]))
+def case_of(row: str, cases: Path | None, scratch: Path) -> Path:
+    """The directory of a row."""
+    if row in GENERATED:
+        return write(scratch / row, GENERATED[row])
+    if row in GIVEN and cases is not None:
+        return cases / GIVEN[row]
+    if not Path(row, "config.json").exists():
+        sys.exit(f"{row} is no case directory, and without --cases no row of the table")
+    return Path(row)
 
 
-def run_pycobre(case: Path, limit: int, ranks: int) -> dict[str, float]:
-    """What one run of pycobre came to."""
-    with tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, "-m", "pycobre.app.cli", "run", str(case), "--json", "--no-simulation"]
-        command += ["--ranks", str(ranks), "--threads", "1", "--out", f"{out}/results"]
-        if limit:
-            command += ["--set", f"training.iterations={limit}"]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return dict(json.loads(told.splitlines()[-1]))
+def contenders(
+    asked: argparse.Namespace, python: Path, case: Path, scenarios: int
+) -> dict[str, Callable[[], Found]]:
+    """Who runs in turns, by name."""
+    told = changes(asked.iterations, scenarios)
+    chosen = {
+        f"{SHIPPED}, {name}": told
+        | {f"training.cut_selection.{key}": v for key, v in SELECTIONS[name].items()}
+        for name in asked.peer_selections
+    }
+    made: dict[str, Callable[[], Found]] = {SHIPPED: lambda: run_peer(python, case, told, 1)}
+    for name, overrides in chosen.items():
+        made[name] = lambda overrides=overrides: run_peer(python, case, overrides, 1)
+    made[OWN] = lambda: run_pycobre(case, told, 1, 1)
+    if not asked.alone:
+        made[f"{SHIPPED}, 2 threads"] = lambda: run_peer(python, case, told, 2)
+        made[f"{OWN}, 2 threads"] = lambda: run_pycobre(case, told, 2, 1)
+        made[f"{OWN}, 2 ranks"] = lambda: run_pycobre(case, told, 1, 2)
+    return made
+
+
+def seconds_to(found: Found, bound: float) -> float:
+    """CPU seconds until the bound came that near, or infinity."""
+    near = bound - NEAR * abs(bound)
+    return next(
+        (s for s, reached in zip(found.at_s, found.bounds, strict=True) if reached >= near), float("inf")
+    )
+
+
+def report(row: str, runs: dict[str, list[Found]], lagged: bool) -> None:
+    """Print the table of one row."""
+
+    def median(name: str, value: Callable[[Found], float]) -> float:
+        return statistics.median(value(run) for run in runs[name])
+
+    best = max(run[-1].bounds[-1] for run in runs.values())
+    columns: dict[str, Callable[[Found], float]] = {
+        "training CPU s": lambda run: run.train_cpu_s,
+        "wall s": lambda run: run.train_s,
+        "µs per LP": lambda run: 1e6 * run.train_cpu_s / run.lps,
+        "to its own bound" if lagged else "to the bound": lambda run: seconds_to(
+            run, run.bounds[-1] if lagged else best
+        ),
+        "simulation wall s": lambda run: run.simulate_s,
+        "peak MB": lambda run: run.peak_mb,
+    }
+    if not any(run.simulate_s for run in runs[SHIPPED]):
+        del columns["simulation wall s"]
+    print(f"| {row} | {' | '.join(columns)} | lower bound | left to HiGHS |")
+    print("|---" * (len(columns) + 3) + "|")
+    for name, found in runs.items():
+        cells = []
+        for value in columns.values():
+            own, peer = median(name, value), median(SHIPPED, value)
+            times = f" ({peer / own:.2f}x)" if name != SHIPPED and own < float("inf") else ""
+            cells.append(f"{own:.4g}{times}")
+        print(
+            f"| {name} | {' | '.join(cells)} | {found[-1].bounds[-1]:.10g} | {found[-1].handed_over or ''} |"
+        )
+    bounds = {found[-1].bounds[-1] for name, found in runs.items() if name.startswith(OWN)}
+    print(f"bounds of pycobre equal: {len(bounds) == 1}; LPs {runs[SHIPPED][-1].lps}, {runs[OWN][-1].lps}\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("case", type=Path)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("rows", nargs="+", metavar="ROW")
+    parser.add_argument("--cases", type=Path, help="where the rows of the table are")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=0, help="instead of the case's own limit")
+    parser.add_argument("--scenarios", type=int, default=0, help="simulated after training")
+    parser.add_argument("--peer-selections", nargs="*", default=[], choices=SELECTIONS, help="cut selections")
+    parser.add_argument("--alone", action="store_true", help="one thread each")
     parser.add_argument("--peer-python")
     asked = parser.parse_args()
     python = peer_environment(asked.peer_python)
-    with tempfile.TemporaryDirectory() as scratch:
-        case = Path(scratch) / asked.case.resolve().name
-        shutil.copytree(asked.case, case, ignore=shutil.ignore_patterns("output"))
-        run_peer(python, case, 1, export=case / "scenarios" / "noise_openings.parquet")
-        config = json.loads((case / "config.json").read_text())
-        source = config["training"].setdefault("scenario_source", {})
-        source["openings"] = {"source": "file"}
-        (case / "config.json").write_text(json.dumps(config))
-        runs: dict[str, list[dict[str, float]]] = {
-            "cobre 1 thread": [],
-            "pycobre 1 rank": [],
-            "pycobre 2 ranks": [],
-        }
-        for _ in range(asked.rounds):
-            runs["cobre 1 thread"].append(run_peer(python, case, asked.iterations))
-            runs["pycobre 1 rank"].append(run_pycobre(case, asked.iterations, 1))
-            runs["pycobre 2 ranks"].append(run_pycobre(case, asked.iterations, 2))
-    report(runs)
-
-
-def report(runs: dict[str, list[dict[str, float]]]) -> None:
-    """Print the table."""
-
-    def median(name: str, key: str) -> float:
-        return statistics.median(run[key] for run in runs[name])
-
-    peer = "cobre 1 thread"
-    print(f"{'':16} {'CPU s':>8} {'ratio':>6} {'train s':>8} {'ratio':>6}   lower bound")
-    for name, found in runs.items():
-        cpu, wall = median(name, "cpu_s"), median(name, "train_s")
-        print(
-            f"{name:16} {cpu:8.2f} {cpu / median(peer, 'cpu_s'):6.2f} {wall:8.2f}"
-            f" {wall / median(peer, 'train_s'):6.2f}   {found[-1]['lower_bound']:.10g}"
-        )
-    bounds = {found[-1]["lower_bound"] for name, found in runs.items() if name != peer}
-    theirs = runs[peer][-1]["lower_bound"]
-    print(f"bounds of pycobre equal: {len(bounds) == 1}")
-    print(f"relative difference to the peer's bound: {(bounds.pop() - theirs) / theirs:.2e}")
-    speed = median("pycobre 1 rank", "train_s") / median("pycobre 2 ranks", "train_s")
-    print(f"two ranks against one, training wall: {speed:.2f}x")
+    for row in asked.rows:
+        with tempfile.TemporaryDirectory() as scratch:
+            source = case_of(row, asked.cases, Path(scratch))
+            case = on_peer_openings(python, source, Path(scratch) / "both" / source.resolve().name)
+            lagged = (case / "scenarios" / "inflow_ar_coefficients.parquet").exists()
+            turns = contenders(asked, python, case, asked.scenarios)
+            runs: dict[str, list[Found]] = {name: [] for name in turns}
+            for _ in range(asked.rounds):
+                for name, run in turns.items():
+                    runs[name].append(run())
+        report(row, runs, lagged)
 
 
 if __name__ == "__main__":

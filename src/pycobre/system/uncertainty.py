@@ -65,8 +65,8 @@ class InflowStatistics:
         without a history.
     lag_weights : (T, P, L)
         Where stages of several lengths have lags: the share, at (stage, lag, n), of the season that came
-        n + 1 seasons before a stage in the period that a lag reaches. *residual_ratio* must be given
-        with it. ``None`` where lag 1 is the season before, and so on.
+        n + 1 seasons before a stage in the period that a lag reaches. ``None`` where lag 1 is the season
+        before, and so on. *residual_ratio* must be given then.
     """
 
     mean_m3s: FloatArray
