@@ -201,7 +201,7 @@ WITHOUT: dict[str, str] = {
     "semantic.5b.8": _PRICES,
     "semantic.5b.9": _PRICES,
     "semantic.5b.12": "an inflow without deviation is certain, whatever its source",
-    "semantic.5b.29": "stages of one season are its parts, however long; lags over unlike ones are refused",
+    "semantic.5b.29": "stages of one season are its parts, however long; lags want custom seasons, if unlike",
     "semantic.5b.30": "a study may be shorter than the year whose seasons it defines",
     "semantic.5b.31.1": "observations are averaged by days, however short they are",
     "semantic.5b.35.1": "order 1 needs no season, and higher orders without one are refused (semantic.5a.34)",

@@ -268,7 +268,7 @@ def test_the_tailrace_follows_the_level_of_the_reservoir_below(
 
 
 def test_segments_of_a_tailrace_follow_one_another(falls: Any, reload: Callable[..., Any]) -> None:
-    from pycobre.case.tables import TAILRACES as SPEC
+    from pycobre.case.columns import TAILRACES as SPEC
     from pycobre.case.tailrace import Family, Segment
 
     assert SPEC.key == ("hydro_id", "family_id", "segment_id")

@@ -371,7 +371,7 @@ def test_lags_over_stages_of_different_lengths_are_refused(
     redate(directory, days, "weekly", [{} for _ in range(52)])
     case, problems = reload()
     assert case is None
-    assert ("unsupported", "stages") in {(p.kind, p.field) for p in problems}
+    assert ("unsupported", "season_definitions.cycle_type") in {(p.kind, p.field) for p in problems}
 
 
 def definitions(cycle: str, *seasons: dict[str, int]) -> SeasonCalendar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pycobre.case import files
-from pycobre.case.tables import Column, TableSpec
+from pycobre.case.columns import Column, TableSpec
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 
-from pycobre.case import files, renames, tables
+from pycobre.case import columns, files, renames, tables
 from pycobre.case.ahead import check_ahead
 from pycobre.case.build import Resolved, build_system
 from pycobre.case.calendar import check_calendar
@@ -82,23 +82,23 @@ DOCUMENTS: tuple[tuple[str, str, type[Document], bool], ...] = (
     ("parameters", files.PARAMETERS, ParametersFile, False),
     ("correlation", files.CORRELATION, CorrelationFile, False),
 )
-TABLES: tuple[tuple[str, str, tables.TableSpec], ...] = (
-    ("planes", files.PLANES, tables.PLANES),
-    ("energy", files.ENERGY, tables.ENERGY),
-    ("inflow_stats", files.INFLOW_STATS, tables.INFLOW_STATS),
-    ("inflow_ar", files.INFLOW_AR, tables.INFLOW_AR),
-    ("inflow_history", files.INFLOW_HISTORY, tables.INFLOW_HISTORY),
-    ("inflow_annual", files.INFLOW_ANNUAL, tables.INFLOW_ANNUAL),
-    ("load_stats", files.LOAD_STATS, tables.LOAD_STATS),
-    ("external_inflow", files.EXTERNAL_INFLOW, tables.EXTERNAL_INFLOW),
-    ("external_load", files.EXTERNAL_LOAD, tables.EXTERNAL_LOAD),
-    ("external_sources", files.EXTERNAL_SOURCES, tables.EXTERNAL_SOURCES),
-    ("noise_openings", files.NOISE_OPENINGS, tables.NOISE_OPENINGS),
-    ("source_stats", files.SOURCE_STATS, tables.SOURCE_STATS),
-    ("tailraces", files.TAILRACES, tables.TAILRACES),
-    ("geometry", files.GEOMETRY, tables.GEOMETRY),
-    ("group_bounds", files.GROUP_BOUNDS, tables.GROUP_BOUNDS),
-    ("constraint_bounds", files.CONSTRAINT_BOUNDS, tables.CONSTRAINT_BOUNDS),
+TABLES: tuple[tuple[str, str, columns.TableSpec], ...] = (
+    ("planes", files.PLANES, columns.PLANES),
+    ("energy", files.ENERGY, columns.ENERGY),
+    ("inflow_stats", files.INFLOW_STATS, columns.INFLOW_STATS),
+    ("inflow_ar", files.INFLOW_AR, columns.INFLOW_AR),
+    ("inflow_history", files.INFLOW_HISTORY, columns.INFLOW_HISTORY),
+    ("inflow_annual", files.INFLOW_ANNUAL, columns.INFLOW_ANNUAL),
+    ("load_stats", files.LOAD_STATS, columns.LOAD_STATS),
+    ("external_inflow", files.EXTERNAL_INFLOW, columns.EXTERNAL_INFLOW),
+    ("external_load", files.EXTERNAL_LOAD, columns.EXTERNAL_LOAD),
+    ("external_sources", files.EXTERNAL_SOURCES, columns.EXTERNAL_SOURCES),
+    ("noise_openings", files.NOISE_OPENINGS, columns.NOISE_OPENINGS),
+    ("source_stats", files.SOURCE_STATS, columns.SOURCE_STATS),
+    ("tailraces", files.TAILRACES, columns.TAILRACES),
+    ("geometry", files.GEOMETRY, columns.GEOMETRY),
+    ("group_bounds", files.GROUP_BOUNDS, columns.GROUP_BOUNDS),
+    ("constraint_bounds", files.CONSTRAINT_BOUNDS, columns.CONSTRAINT_BOUNDS),
     *((table.name, table.file, table.spec) for table in CHANGE_TABLES),
 )
 

@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pycobre.case import files
+from pycobre.case.columns import TableSpec
 from pycobre.case.findings import Findings
 from pycobre.case.given import given_case
 from pycobre.case.load import TABLES, check_case
 from pycobre.case.options import StudyOptions
-from pycobre.case.tables import FloatArray, TableSpec
+from pycobre.case.tables import FloatArray
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json, config_json, stages_json
 from pycobre.case.write_constraints import constraint_files
