@@ -1,12 +1,29 @@
 #include "crew.hpp"
 
+#include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
 namespace {
+
+constexpr long kSpin = 500'000;  // nanoseconds: an idle processor of a virtual machine takes 200 µs to wake up
+
+long now_ns() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1'000'000'000L + time.tv_nsec;
+}
+
+// Waits a while for something that is about to come, giving way to whoever needs the processor.
+template <class Came>
+void wait_a_while(const Came &came) {
+    for (const long start = now_ns(); !came() && now_ns() - start < kSpin;) sched_yield();
+}
 
 class Crew {
   public:
@@ -14,23 +31,27 @@ class Crew {
         std::unique_lock<std::mutex> lock(gate_);
         for (; hired_ < members - 1; ++hired_) std::thread(&Crew::serve, this, hired_ + 1).detach();
         work_ = &work;
-        wanted_ = left_ = members - 1;
+        wanted_ = members - 1;
+        left_ = members - 1;
         ++round_;
-        begin_.notify_all();
+        if (asleep_ > 0) begin_.notify_all();
         lock.unlock();
         work(0);
+        wait_a_while([&] { return left_ == 0; });
         lock.lock();
         end_.wait(lock, [&] { return left_ == 0; });
-        work_ = nullptr;
     }
 
     std::mutex in_use;
 
   private:
     void serve(int member) {
-        std::unique_lock<std::mutex> lock(gate_);
         for (long seen = 0;;) {
-            begin_.wait(lock, [&] { return round_ != seen && work_; });
+            wait_a_while([&] { return round_ != seen; });
+            std::unique_lock<std::mutex> lock(gate_);
+            ++asleep_;
+            begin_.wait(lock, [&] { return round_ != seen; });
+            --asleep_;
             seen = round_;
             if (member > wanted_) continue;
             const std::function<void(int)> &work = *work_;
@@ -44,8 +65,9 @@ class Crew {
     std::mutex gate_;
     std::condition_variable begin_, end_;
     const std::function<void(int)> *work_ = nullptr;
-    int hired_ = 0, wanted_ = 0, left_ = 0;
-    long round_ = 0;
+    int hired_ = 0, wanted_ = 0, asleep_ = 0;
+    std::atomic<int> left_{0};
+    std::atomic<long> round_{0};
 };
 
 // Never destroyed, since its threads wait until the process ends. A forked child has none of them, and gets a new one.

@@ -22,6 +22,7 @@ class DenseNode {
     // Inverse and weights from scratch; false if the basis is singular.
     bool factor(const DenseData &data);
     void forget_inverse() { inverse_ = {}; weight = {}; }
+    bool has_inverse() const { return !inverse_.empty(); }
     // The same, and y and d; boxed columns rest where these want them.
     bool refresh(const DenseData &data);
     // Duals y of rows (size) and reduced costs d of columns from scratch, refined once: d = c - y A to rounding, and

@@ -71,9 +71,13 @@ void DenseProblem::solve_slice(const Task *tasks, int begin, int count, const De
         static thread_local DenseSearch search;
         search.pivots = 0;
         for (int g = next++; g < work; g = next++) {
-            DenseNode root = starts_[groups[g].start]->node;
-            if (!root.refresh(data_)) continue;
-            search.run(data_, root, sides_, groups[g].members,
+            const DenseNode &start = starts_[groups[g].start]->node;
+            DenseNode fresh;
+            if (!start.has_inverse()) {
+                fresh = start;
+                if (!fresh.refresh(data_)) continue;
+            }
+            search.run(data_, start.has_inverse() ? start : fresh, sides_, groups[g].members,
                        [&](int k, const Optimum &optimum) { found(begin + k, optimum); });
         }
         const std::lock_guard<std::mutex> lock(totals);

@@ -15,7 +15,7 @@
 
 // A dual feasible basis, and the dual bound that it promises a right-hand side: linear in what moves.
 struct Start {
-    DenseNode node;  // without its inverse
+    DenseNode node;  // with its inverse, if that is small
     std::string given;  // statuses of columns and core rows, before they were moved to where it is dual feasible
     bool is_usable = false;
     double constant = 0.0;

@@ -8,6 +8,7 @@
 namespace {
 
 constexpr double kDualTolerance = 1e-9;
+constexpr int kMostKept = 40;  // rows of an inverse that is kept: 15 kB a start
 
 }  // namespace
 
@@ -65,9 +66,8 @@ std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::ve
     start->given.assign(reinterpret_cast<const char *>(basis), core);
     for (int v = 0; v < core; ++v)
         if (node.status[v] == kBasic) node.head.push_back(v);
-    if (node.size() != rows + static_cast<int>(node.extras.size()) || !node.factor(data_)) return start;
-    std::vector<double> y, d;
-    node.price(data_, y, d);
+    if (node.size() != rows + static_cast<int>(node.extras.size()) || !node.refresh(data_)) return start;
+    const std::vector<double> &y = node.y, &d = node.d;
     // A variable rests where its reduced cost wants it.
     const auto rest = [](int8_t &at, double dual, double lower, double upper, double tolerance) {
         const bool has_lower = std::isfinite(lower), has_upper = std::isfinite(upper);
@@ -102,7 +102,7 @@ std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::ve
         start->extras.push_back({node.extras[k], false, dual});
     }
     start->is_usable = is_feasible;
-    node.forget_inverse();
+    if (node.size() > kMostKept) node.forget_inverse();
     return start;
 }
 

@@ -81,12 +81,15 @@ bool direct_allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_
     const int me = group.rank;
     size_t total = 0;
     for (int rank = 0; rank < group.size; ++rank) total += counts[rank];
+    // The own part first: the wait for the others is then used, and what the caller has just written is in no
+    // other core's cache yet.
+    if (total > kEager) turn.release_gil();
+    if (send != recv + displs[me]) copy(recv + displs[me], send, counts[me], total);
     if (!meet_exposed(turn, call, send, nullptr, total)) return false;
     for (int next = 1; next < group.size; ++next) {  // each begins elsewhere
         const int rank = (me + next) % group.size;
         if (!read(turn, rank, exposed(group, rank).send, recv + displs[rank], counts[rank])) return false;
     }
-    if (send != recv + displs[me]) copy(recv + displs[me], send, counts[me], total);
     return finish(turn, true);
 }
 

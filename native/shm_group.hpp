@@ -22,6 +22,7 @@ struct Group {
     bool told = false;  // the failure was raised once; later calls only refer to it
     bool abort_found = false;
     uint64_t timeout_ns = 0;  // limit of one collective; 0 is none
+    uint64_t moved_ns = 0;    // when this rank last left its processor to another one
     uint64_t yield_ns = 0;    // how long the next wait yields before it sleeps: adapts to what pays
     bool convoy = false;      // getting the GIL back took long: another Python thread is busy
     unsigned forks = 0;       // forks before this group was joined: a child must not act as this rank
@@ -139,6 +140,7 @@ class Turn {
     void take_gil_back();
     void lend_gil();
     bool beside(int rank, size_t offset, uint32_t target) const;
+    void move_away();
     bool look_around(int rank, size_t offset, uint32_t target);
 
     PyThreadState *saved_ = nullptr;

@@ -22,8 +22,11 @@ constexpr uint64_t kLend = 200'000;       // a rank that is this late beside bus
 constexpr uint64_t kHoldLong = 6'000'000; // over the switch interval, in which the other rank gets its own back
 constexpr uint64_t kPause = 10'000;       // busy, while the awaited rank has a processor of its own
 constexpr uint64_t kPauseCrowded = 1'000; // about a change of tasks on the other processor
-constexpr uint64_t kYield = 50'000;       // give way: a sibling on this processor may be the one to come
-constexpr uint64_t kLeastYield = 4'000;
+// Then give way. An idle processor of a virtual machine takes 200 µs and more to wake up.
+constexpr uint64_t kYield = 1'000'000, kLeastYield = 250'000;
+// Where ranks share processors a sibling may be the one to come.
+constexpr uint64_t kYieldCrowded = 100'000, kLeastYieldCrowded = 4'000;
+constexpr uint64_t kMove = 10'000'000;   // between two moves to another processor
 constexpr uint64_t kSlice = 50'000'000;  // then sleep, and look around this often
 }  // namespace
 
@@ -80,6 +83,17 @@ bool Turn::beside(int rank, size_t offset, uint32_t target) const {
     return false;
 }
 
+// Leaves this processor to the awaited rank, which shares it while others may be idle: two that wait for each other by
+// turns look to the kernel like two that have nothing to do, and it leaves them together.
+void Turn::move_away() {
+    cpu_set_t all, others;
+    if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+    others = all;
+    CPU_CLR(sched_getcpu(), &others);
+    if (CPU_COUNT(&others) == 0) return;
+    if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
+}
+
 bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
     const auto here = [&] { return reached(word.value.load(std::memory_order_acquire), target); };
     uint64_t start = now_ns();
@@ -94,9 +108,14 @@ bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
                 _mm_pause();
             }
         } else {
-            sched_yield();
+            if (!group.crowded && start - group.moved_ns > kMove && beside(rank, offset, target)) {
+                move_away();
+                group.moved_ns = start;
+            } else {
+                sched_yield();
+            }
             if (here()) {
-                const uint64_t most = group.crowded ? 2 * kYield : kYield;
+                const uint64_t most = group.crowded ? kYieldCrowded : kYield;
                 group.yield_ns = std::min(most, group.yield_ns + group.yield_ns / 4);
                 return true;
             }
@@ -112,7 +131,8 @@ bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
         if (!holds && now - start > kHoldGil) release_gil();
     }
     release_gil();
-    if (!holds) group.yield_ns = std::max(kLeastYield, group.yield_ns / 2);  // it did not pay this time
+    const uint64_t least = group.crowded ? kLeastYieldCrowded : kLeastYield;
+    if (!holds) group.yield_ns = std::max(least, group.yield_ns / 2);  // it did not pay this time
 
     while (!here()) {
         if (group.failed()) return false;

@@ -45,3 +45,8 @@ def test_only_whole_vectors_are_remembered():
     assert Remembered.lasts(np.zeros(4), np.zeros(2, bool))
     for array in (whole, whole[0], np.zeros(4).view(np.recarray), np.ma.masked_array([1.0])):
         assert not Remembered.lasts(np.zeros(4), array)
+
+
+def test_large_arrays_are_not_kept_alive():
+    assert Remembered.lasts(np.zeros(1 << 20, np.uint8))
+    assert not Remembered.lasts(np.zeros(4), np.empty((8 << 20) + 1, np.uint8))

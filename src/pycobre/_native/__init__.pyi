@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._native import shm as shm
+from pycobre._native import tcp as tcp
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int32]

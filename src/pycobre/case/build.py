@@ -285,8 +285,9 @@ def _build_inflow(case: CaseFiles, inflow: StageInflow, lags: Lags) -> InflowSta
         nonnegativity="penalty" if method.endswith("penalty") else "none",
         truncated=method.startswith("truncation"),
         annual=inflow.annual,
-        residual_ratio=inflow.residual_ratio,
+        residual_ratio=lags.residual_ratio,
         residuals=inflow.residuals,
+        lag_weights=lags.weights,
     )
 
 

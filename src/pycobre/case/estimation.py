@@ -13,7 +13,6 @@ from pycobre.case.history import check_coarseness, check_windows, read_history
 from pycobre.case.seasons import SeasonCalendar
 from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
 from pycobre.case.tables import FloatArray
-from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.stochastic import (
     EstimationSettings,
     InflowHistory,
@@ -61,17 +60,34 @@ class EstimatedInflow:
 
 
 def estimate_inflow(case: CaseFiles, findings: Findings) -> EstimatedInflow | None:
-    """What the history says, or ``None`` where there is none or it can't be used, noting why."""
-    calendar = _calendar(case, findings)
+    """What the history says, or ``None`` where there is none or it can't be used, noting why.
+
+    Seasons that share days, as months and quarters, are cycles of their own: each has models of its own,
+    of the same history averaged over its seasons.
+    """
+    calendars = _calendars(case, findings)
     before = findings.count
-    if case.inflow_history is None or calendar is None or not check_windows(case, findings):
+    if case.inflow_history is None or not calendars or not check_windows(case, findings):
         return None
-    check_coarseness(case, calendar, findings)
-    history = read_history(case, calendar)
-    moments = moments_of(history)
-    _check_observed(case, calendar, moments, findings)
+    observed = []
+    for calendar in calendars:
+        check_coarseness(case, calendar, findings)
+        history = read_history(case, calendar)
+        moments = moments_of(history)
+        _check_observed(case, calendar, moments, findings)
+        observed.append((calendar, history, moments))
     if findings.count > before:
         return None
+    return _join([_estimate_cycle(case, *cycle, findings) for cycle in observed])
+
+
+def _estimate_cycle(
+    case: CaseFiles,
+    calendar: SeasonCalendar,
+    history: InflowHistory,
+    moments: list[PlantMoments],
+    findings: Findings,
+) -> EstimatedInflow:
     mean, std = (np.array([getattr(plant, name) for plant in moments]) for name in ("mean", "std"))
     used = _given_std(case, calendar, std)
     ratio = None
@@ -86,9 +102,37 @@ def estimate_inflow(case: CaseFiles, findings: Findings) -> EstimatedInflow | No
     return EstimatedInflow(season_ids, mean, std, models, ratio, history, left, pooled, by_season)
 
 
-def _calendar(case: CaseFiles, findings: Findings) -> SeasonCalendar | None:
+def _join(cycles: list[EstimatedInflow]) -> EstimatedInflow:
+    """The seasons of all *cycles*, one after the other; those of a season stay as they are."""
+    if len(cycles) == 1:
+        return cycles[0]
+    offsets = np.cumsum([0, *(len(cycle.season_ids) for cycle in cycles)])
+    history = InflowHistory(
+        np.hstack([cycle.history.inflow_m3s for cycle in cycles]),
+        np.hstack([cycle.history.season + offset for cycle, offset in zip(cycles, offsets, strict=False)]),
+        int(offsets[-1]),
+    )
+    left = np.hstack([cycle.residuals for cycle in cycles])
+    ratios = [cycle.residual_ratio for cycle in cycles if cycle.residual_ratio is not None]
+    pooled, by_season = residual_correlation(left, history)
+    return EstimatedInflow(
+        tuple(id for cycle in cycles for id in cycle.season_ids),
+        np.hstack([cycle.mean_m3s for cycle in cycles]),
+        np.hstack([cycle.std_m3s for cycle in cycles]),
+        [[model for of_cycle in of_plant for model in of_cycle]
+         for of_plant in zip(*(cycle.models for cycle in cycles), strict=True)],
+        np.hstack(ratios) if ratios else None,
+        history,
+        left,
+        pooled,
+        by_season,
+    )  # fmt: skip
+
+
+def _calendars(case: CaseFiles, findings: Findings) -> list[SeasonCalendar]:
+    """Cycles of seasons that the study has stages in; none where a history can't be used."""
     if case.inflow_history is None or case.config is None or case.stages is None or case.hydros is None:
-        return None
+        return []
     definitions = case.stages.season_definitions
     if definitions is None or any(stage.season_id is None for stage in study_stages(case)):
         findings.add(
@@ -97,10 +141,10 @@ def _calendar(case: CaseFiles, findings: Findings) -> SeasonCalendar | None:
             "a history of inflows needs season_definitions, and the season of every stage",
             field="season_id",
         )
-        return None
+        return []
     ids = [season.id for season in definitions.seasons]
     if len(set(ids)) < len(ids) or {stage.season_id for stage in study_stages(case)} - set(ids):
-        return None  # which is said already
+        return []  # which is said already
     if case.config.estimation.order_selection == "pacf_annual" and definitions.cycle_type != "monthly":
         findings.add(
             "dimension",
@@ -109,18 +153,9 @@ def _calendar(case: CaseFiles, findings: Findings) -> SeasonCalendar | None:
             field="estimation.order_selection",
             hint='use "pacf"',
         )
-        return None
-    calendar = SeasonCalendar(definitions)
-    if calendar.overlaps:
-        findings.add(
-            UNSUPPORTED,
-            files.STAGES,
-            "models can't be estimated for custom seasons that overlap for now",
-            field="season_definitions.seasons",
-            hint="let every day of the year belong to one season, or give statistics and coefficients",
-        )
-        return None
-    return calendar
+        return []
+    used = {stage.season_id for stage in study_stages(case)}
+    return [cycle for cycle in SeasonCalendar(definitions).split() if used.intersection(cycle.season_ids)]
 
 
 def _check_observed(

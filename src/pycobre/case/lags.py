@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import numpy as np
 
@@ -16,20 +15,27 @@ from pycobre.case.findings import WARNING, Findings, list_ids, name_entity
 from pycobre.case.history import window_mean
 from pycobre.case.inflow import StageInflow
 from pycobre.case.initial import Observation
-from pycobre.case.seasons import Period, SeasonCalendar
+from pycobre.case.reach import Reach, find_reach
+from pycobre.case.seasons import Period
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
 from pycobre.case.tables import BoolArray, FloatArray, IntArray, Table
-from pycobre.system import season_occurrences
+from pycobre.stochastic import residual_ratio
 
 
 @dataclass(frozen=True, eq=False)
 class Lags:
-    """Statistics of the periods that lags reach, (H, T, P), and inflows of those before the study, (H, P)."""
+    """Statistics of the periods that lags reach, (H, T, P), and inflows of those before the study, (H, L).
+
+    *weights* (T, P, L) and *residual_ratio* (H, T) are those of
+    :class:`~pycobre.system.InflowStatistics`.
+    """
 
     mean_m3s: FloatArray
     std_m3s: FloatArray
     past_m3s: FloatArray
+    weights: FloatArray | None
+    residual_ratio: FloatArray | None
 
 
 def resolve_lags(
@@ -41,35 +47,46 @@ def resolve_lags(
         return None
     # Coefficients without statistics are still checked: what they reach does not depend on these.
     used = inflow.used if inflow is not None else read_coefficients(case) != 0
-    # Lags count seasons, and several stages may be one.
-    occurrences = season_occurrences([stage.season_id for stage in stages])
-    occurrence = np.array([k for k, span in enumerate(occurrences) for _ in span], dtype=np.int64)
-    depth = _depth_before_study(used, occurrence)
-    _check_seasons(case, stages, used.shape[2], findings)
-    periods = _periods_before(case, stages[0], len(occurrences[0]) > 1, int(depth.max(initial=0)))
-    past = _past_inflows(case, ids, depth, periods, used.shape[2], estimated, findings)
+    reach = find_reach(case, stages, used)
+    _check_seasons(case, stages, used.shape[2], reach, findings)
+    weights = reach.weights()
+    length = used.shape[2] if weights is None else weights.shape[2]
+    past = _past_inflows(case, ids, reach.depth(used), reach.before, length, estimated, findings)
     if inflow is None:
         return None
     if case.inflow_stats is not None:
-        _warn_of_unreached(case.inflow_stats, len(periods), findings)
-    starts = [span.start for span in occurrences]
-    mean, std, known = _reach(case, inflow, estimated, ids, stages, periods, occurrence, starts)
-    _check_reached(case, inflow, ids, stages, known, std, occurrence, findings)
-    return Lags(mean, std, past)
+        _warn_of_unreached(case.inflow_stats, reach, findings)
+    mean, std, known = _reach_statistics(case, inflow, estimated, ids, stages, reach)
+    _check_reached(case, inflow, ids, stages, known, std, reach, findings)
+    ratio = _residual_ratio(inflow, stages, reach, findings)
+    return Lags(mean, std, past, weights, ratio)
 
 
-def _depth_before_study(used: BoolArray, occurrence: IntArray) -> IntArray:
-    """How many periods before the study each plant's lags reach, (H,)."""
-    reach = np.arange(1, used.shape[2] + 1)[None, :] - occurrence[:, None]
-    depth: IntArray = np.where(used, reach[None], 0).max(axis=(1, 2), initial=0)
-    return depth
+def _residual_ratio(
+    inflow: StageInflow, stages: list[StageRecord], reach: Reach, findings: Findings
+) -> FloatArray | None:
+    """Residual over total deviation (H, T) where several cycles of seasons have models of their own."""
+    if inflow.residual_ratio is not None or not reach.mixed:
+        return inflow.residual_ratio
+    ratio = np.ones(inflow.mean_m3s.shape)
+    for cycle in np.unique(reach.cycles):
+        mine = np.flatnonzero(reach.cycles == cycle)
+        try:
+            ratio[:, mine] = residual_ratio(
+                inflow.coefficients[:, mine], [stages[position].season_id for position in mine]
+            )
+        except ValueError as error:
+            findings.add("physics", files.INFLOW_AR, str(error), field="coefficient")
+    return ratio
 
 
-def _check_seasons(case: CaseFiles, stages: list[StageRecord], order: int, findings: Findings) -> None:
+def _check_seasons(
+    case: CaseFiles, stages: list[StageRecord], order: int, reach: Reach, findings: Findings
+) -> None:
     if order == 0:
         return
     without = [stage.id for stage in stages if stage.season_id is None]
-    if order > 1 and without:
+    if (order > 1 or reach.mixed) and without:
         findings.add(
             "dimension",
             files.STAGES,
@@ -96,54 +113,20 @@ def _check_seasons(case: CaseFiles, stages: list[StageRecord], order: int, findi
             )
 
 
-def _periods_before(case: CaseFiles, first: StageRecord, part: bool, depth: int) -> list[Period]:
-    """Periods before the study, *depth* of them, the latest first.
-
-    Pre-study stages say so; else they are months before a calendar month, occurrences of custom seasons,
-    and otherwise as long as the first stage, or the season that it is *part* of.
-    """
-    assert case.stages is not None
-    given = {stage.id: stage for stage in case.stages.pre_study_stages or []}
-    definitions = case.stages.season_definitions
-    calendar = SeasonCalendar(definitions) if definitions is not None else None
-    running = Period(first.start_date, first.end_date, first.season_id)
-    if part and calendar is not None:
-        running = calendar.period_of(first.start_date)
-    length, months = running.end - running.start, is_calendar_month(running.start, running.end)
-    periods = [running]
-    for number in range(1, depth + 1):
-        following, stage = periods[-1], given.get(-number)
-        if stage is not None:
-            start, end, season = stage.start_date, stage.end_date, stage.season_id
-        else:
-            start, end, season = following.start - length, following.start, None
-            if months and end.day == 1:
-                start = (end - timedelta(days=1)).replace(day=1)
-        if calendar is not None and season is None:
-            whole = calendar.period_of(end - timedelta(days=1))
-            if stage is None and calendar.cycle_type == "custom" and whole.end == end:
-                start = whole.start
-            season = whole.season_id if (whole.start, whole.end) == (start, end) else None
-            if season is None and calendar.cycle_type == "weekly":  # weeks that begin on another day
-                season = calendar.before(following.season_id)
-        periods.append(Period(start, end, season))
-    return periods[1:]
-
-
 def _past_inflows(
     case: CaseFiles,
     ids: list[int],
     depth: IntArray,
-    periods: list[Period],
-    order: int,
+    periods: Sequence[Period],
+    length: int,
     estimated: EstimatedInflow | None,
     findings: Findings,
 ) -> FloatArray:
-    """Inflows (H, P) of the periods before the study: as observed, else from the history.
+    """Inflows (H, L) of the periods before the study: as observed, else from the history.
 
     Where models are estimated, a period that neither covers is taken at its season's mean.
     """
-    past = np.zeros((len(ids), order))
+    past = np.zeros((len(ids), length))
     if case.initial is None or case.hydros is None:
         return past
     windows: dict[int, list[Observation]] = {}
@@ -211,9 +194,13 @@ def _season_mean(estimated: EstimatedInflow | None, row: int, period: Period) ->
     return None if np.isnan(mean) else mean
 
 
-def _warn_of_unreached(table: Table, depth: int, findings: Findings) -> None:
+def _warn_of_unreached(table: Table, reach: Reach, findings: Findings) -> None:
     stage_ids = table.ints["stage_id"]
-    idle = stage_ids[stage_ids < -depth]
+    if reach.mixed:  # several seasons that are reached as one have that one's statistics
+        numbers = [reached.same for row in reach.lags for reached in row if reached is not None]
+        idle = stage_ids[(stage_ids < 0) & ~np.isin(stage_ids, [n for n in numbers if n is not None])]
+    else:
+        idle = stage_ids[stage_ids < -len(reach.before)]
     if idle.size:
         findings.warn(
             files.INFLOW_STATS,
@@ -223,23 +210,22 @@ def _warn_of_unreached(table: Table, depth: int, findings: Findings) -> None:
         )
 
 
-def _reach(
+def _reach_statistics(
     case: CaseFiles,
     inflow: StageInflow,
     estimated: EstimatedInflow | None,
     ids: list[int],
     stages: list[StageRecord],
-    periods: list[Period],
-    occurrence: IntArray,
-    starts: list[int],
+    reach: Reach,
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Mean, deviation, and whether they are known, of the period that each lag reaches: (H, T, P).
 
-    Of a period before the study: as given, else of the first stage in its season, else of the history.
+    Of a season of the study: its own. Of any other: as given, else of the first stage in its season, else of
+    the history.
     """
-    past_ids = list(range(-len(periods), 0))
+    past_ids = list(range(-len(reach.before), 0))
     own = {"mean_m3s": inflow.mean_m3s, "std_m3s": inflow.std_m3s}
-    before, used = {name: np.full((len(ids), len(periods)), np.nan) for name in own}, inflow.used
+    before, used = {name: np.full((len(ids), len(past_ids)), np.nan) for name in own}, inflow.used
     if case.inflow_stats is not None:
         before = {name: spread(case.inflow_stats, "hydro_id", name, ids, past_ids) for name in own}
     by_season: Mapping[int | None, int] = {
@@ -249,24 +235,23 @@ def _reach(
     }
     result = {name: np.zeros(used.shape) for name in own}
     known = np.ones(used.shape, dtype=np.bool_)
-    for position in range(len(stages)):
-        for lag in range(1, used.shape[2] + 1):
-            reached = int(occurrence[position]) - lag
-            if not used[:, position, lag - 1].any():
+    for position, row in enumerate(reach.lags):
+        for lag, reached in enumerate(row):
+            if reached is None:
                 continue
             for name, values in result.items():
-                if reached >= 0:
-                    values[:, position, lag - 1] = own[name][:, starts[reached]]
+                if reached.same is not None and reached.same >= 0:
+                    values[:, position, lag] = own[name][:, reach.starts[reached.same]]
                     continue
-                season = periods[-reached - 1].season_id
+                season = reached.period.season_id
                 fallback = np.full(len(ids), np.nan)
                 if season in by_season:
                     fallback = own[name][:, by_season[season]]
                 elif estimated is not None and season in estimated.season_ids:
                     fallback = getattr(estimated, name)[:, estimated.season_ids.index(season)]
-                given = before[name][:, reached]
-                values[:, position, lag - 1] = np.where(np.isnan(given), fallback, given)
-            known[:, position, lag - 1] = ~np.isnan(result["mean_m3s"][:, position, lag - 1])
+                given = fallback if reached.same is None else before[name][:, reached.same]
+                values[:, position, lag] = np.where(np.isnan(given), fallback, given)
+            known[:, position, lag] = ~np.isnan(result["mean_m3s"][:, position, lag])
     for values in result.values():
         values[~used | ~known] = 0.0
     # Of an infinite deviation no inflow is far: the period counts as at its mean.
@@ -281,7 +266,7 @@ def _check_reached(
     stages: list[StageRecord],
     known: BoolArray,
     std: FloatArray,
-    occurrence: IntArray,
+    reach: Reach,
     findings: Findings,
 ) -> None:
     assert case.hydros is not None
@@ -292,12 +277,17 @@ def _check_reached(
     )
     numbers = np.array([stage.id for stage in stages])
     # Where a stage's own statistics are missing that is said already.
-    before = np.arange(1, used.shape[2] + 1)[None, :] > occurrence[:, None]
+    before = np.array(
+        [[reached is not None and (reached.same or 0) < 0 for reached in row] for row in reach.lags],
+        dtype=np.bool_,
+    ).reshape(used.shape[1:])
+    _check_joined(inflow, stages, known, reach, findings)
     for row, id in enumerate(ids):
         entity = name_entity("hydro", id, names[id])
         lost = used[row] & ~known[row] & before
         if lost.any():
-            reached = {int(occurrence[t]) - int(lag) - 1 for t, lag in zip(*np.nonzero(lost), strict=True)}
+            found = [reach.lags[t][lag] for t, lag in np.argwhere(lost).tolist()]
+            reached = {item.same for item in found if item is not None and item.same is not None}
             # The annual component needs no deviation, but the mean.
             annual = inflow.annual is not None and bool((inflow.annual.coefficient[row] != 0.0).any())
             findings.add(
@@ -323,4 +313,25 @@ def _check_reached(
                     entity=entity,
                     field="std_m3s",
                     hint=f"give a positive deviation, or no coefficients in {files.INFLOW_AR}",
+                )
+
+
+def _check_joined(
+    inflow: StageInflow, stages: list[StageRecord], known: BoolArray, reach: Reach, findings: Findings
+) -> None:
+    """Note lags that reach several seasons as one whose statistics nothing tells."""
+    for t, row in enumerate(reach.lags):
+        for lag, reached in enumerate(row):
+            if reached is None or reached.same is not None:
+                continue
+            if not known[inflow.used[:, t, lag], t, lag].all():
+                findings.add(
+                    "dimension",
+                    files.INFLOW_STATS,
+                    f"lag {lag + 1} reaches {reached.period.start} to {reached.period.end}, whose mean and"
+                    " standard deviation are not known",
+                    entity=name_entity("stage", stages[t].id),
+                    field="stage_id",
+                    hint="let a stage have the season of these days (season_definitions), or give"
+                    f" {files.INFLOW_HISTORY}",
                 )

@@ -192,14 +192,16 @@ def refuse_lags(case: CaseFiles, inflow: StageInflow | None, findings: Findings)
     ordered = sorted(stages.stages, key=lambda stage: stage.id)
     spans = season_occurrences([stage.season_id for stage in ordered])
     lengths = [(ordered[span[-1]].end_date - ordered[span[0]].start_date).days for span in spans]
-    alike = seasons is not None and seasons.cycle_type == "custom"
+    custom = seasons is not None and seasons.cycle_type == "custom"
     # Where the dates are wrong, which is said already, lengths mean nothing.
-    if not alike and not findings.count and max(lengths) > 2 * min(lengths):
+    if not custom and not findings.count and max(lengths) > 2 * min(lengths):
+        kind = "no seasons" if seasons is None else f"{seasons.cycle_type} seasons"
         findings.add(
             UNSUPPORTED,
             files.STAGES,
-            f"autoregressive lags over seasons of {min(lengths)} to {max(lengths)} days are not modelled"
-            " for now",
-            field="stages",
-            hint="make the stages alike, or parts of seasons that are, or remove the coefficients",
+            f"autoregressive lags over stages of {min(lengths)} to {max(lengths)} days need custom seasons of"
+            f" either length, but the case has {kind}",
+            field="season_definitions.cycle_type",
+            hint='use "custom", with the seasons of each length (months and quarters, say) and their own ids,'
+            " or make the stages parts of seasons that are alike",
         )

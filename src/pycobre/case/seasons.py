@@ -40,6 +40,7 @@ class SeasonCalendar:
         """In the order of the cycle."""
         self._by_month = {season.month_start: season.id for season in ordered}
         self._ordered = ordered
+        self._definitions = definitions
 
     def before(self, season_id: int | None) -> int | None:
         """The season before another in the cycle; ``None`` if that is not one of them."""
@@ -47,14 +48,26 @@ class SeasonCalendar:
             return None
         return self.season_ids[self.season_ids.index(season_id) - 1]
 
-    @property
-    def overlaps(self) -> bool:
-        """Whether some day of the year belongs to more than one custom season."""
+    def split(self) -> list[SeasonCalendar]:
+        """Calendars that no day is in two seasons of: the seasons of one length, as months and quarters.
+
+        Seasons join from the longest on, each the first calendar that has room for it.
+        """
         if self.cycle_type != "custom":
-            return False
-        year = [date(2024, 1, 1) + k * DAY for k in range(366)]
-        spans = [_span(season, start) for season in self._ordered for start in (2023, 2024)]
-        return any(sum(start <= day < end for start, end in spans) > 1 for day in year)
+            return [self]
+        parts: list[tuple[set[int], list[Season]]] = []
+        for season in sorted(self._ordered, key=lambda season: -len(_days(season))):
+            days = _days(season)
+            claimed, members = next((part for part in parts if not part[0] & days), (set(), []))
+            if not members:
+                parts.append((claimed, members))
+            claimed |= days
+            members.append(season)
+        if len(parts) == 1:
+            return [self]
+        return [
+            SeasonCalendar(self._definitions.model_copy(update={"seasons": members})) for _, members in parts
+        ]
 
     def period_of(self, day: date) -> Period:
         """The period that *day* is in."""
@@ -78,6 +91,13 @@ class SeasonCalendar:
             period = self.period_of(day)
             yield period
             day = period.end
+
+
+def _days(season: Season) -> set[int]:
+    """Days of a leap year that a custom season has, counted from its first."""
+    spans = (_span(season, year) for year in (2023, 2024))
+    whole = ((start - date(2024, 1, 1)).days + k for start, end in spans for k in range((end - start).days))
+    return {day for day in whole if 0 <= day < 366}
 
 
 def _span(season: Season, year: int) -> tuple[date, date]:

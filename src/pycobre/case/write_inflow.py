@@ -31,6 +31,15 @@ def refuse_history(system: System, findings: Findings) -> None:
                 field=field,
                 hint=f"dataclasses.replace(system.inflow, {field}=None) leaves it out",
             )
+    if system.inflow.lag_weights is not None:
+        findings.add(
+            UNSUPPORTED,
+            files.STAGES,
+            "can't be written: the stages alone do not tell which seasons the lags reach",
+            entity="inflow",
+            field="lag_weights",
+            hint="change the case that it was read from, or leave out the coefficients",
+        )
 
 
 def depth_before(system: System) -> int:

@@ -1,4 +1,4 @@
-"""The last small call of a kind: a loop that repeats it pays neither for checks nor for views."""
+"""The last call of a kind: a loop that repeats it pays neither for checks nor for views."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+_MOST_KEPT_BYTES = 8 << 20  # of one array; the checks of a call with larger ones take no part of its time
 
 
 class Remembered:
@@ -36,8 +38,17 @@ class Remembered:
 
     @staticmethod
     def lasts(*arrays: Array) -> bool:
-        """Whether a call may be remembered: vectors, and no part of others that it would keep alive."""
-        return all(type(array) is np.ndarray and array.ndim == 1 and array.flags.owndata for array in arrays)
+        """Whether a call may be remembered: vectors that are not large, and no part of others.
+
+        They live as long as the call is remembered.
+        """
+        return all(
+            type(array) is np.ndarray
+            and array.ndim == 1
+            and array.flags.owndata
+            and array.nbytes <= _MOST_KEPT_BYTES
+            for array in arrays
+        )
 
     def fits(self, send: Array, recv: Array, *details: object) -> bool:
         """Whether this is the call, with arrays that nobody has given another form since."""

@@ -50,6 +50,11 @@ def inflow_recursion(statistics: InflowStatistics, stages: tuple[Stage, ...]) ->
     constant = statistics.mean_m3s.copy()
     for step in range(lag.shape[2]):  # lag by lag: a fixed order of summation
         constant -= lag[:, :, step] * statistics.lag_mean_m3s[:, :, step]
+    if statistics.lag_weights is not None:
+        lag = sum(
+            (lag[:, :, step, None] * statistics.lag_weights[None, :, step] for step in range(lag.shape[2])),
+            start=np.zeros((*constant.shape, statistics.lag_weights.shape[2])),
+        )
     ratio = statistics.residual_ratio
     if ratio is None:
         ratio = residual_ratio(coefficients, [stage.season_id for stage in stages])

@@ -219,8 +219,12 @@ def _of_shapes(system: System) -> Iterator[str]:
     P = system.inflow.coefficients.shape[-1] if system.inflow.coefficients.ndim == 3 else 0
     inflow: dict[str, tuple[int, ...]] = dict.fromkeys(("mean_m3s", "std_m3s", "residual_ratio"), (H, T))
     inflow |= dict.fromkeys(("coefficients", "lag_mean_m3s", "lag_std_m3s"), (H, T, P))
+    weights = system.inflow.lag_weights
+    L = P if weights is None or weights.ndim != 3 else weights.shape[2]
+    if weights is not None and system.inflow.residual_ratio is None:
+        yield "inflow, residual_ratio: must be given with lag_weights"
     expected: dict[str, dict[str, tuple[int, ...]]] = {
-        "inflow": {**inflow, "past_m3s": (H, P)},
+        "inflow": {**inflow, "past_m3s": (H, L), "lag_weights": (T, P, L)},
         "load": {"mean_mw": (B, T), "std_mw": (B, T), "block_factor": (B, T, K)},
         "availability": {"mean": (S, T), "std": (S, T), "block_factor": (S, T, K)},
     }

@@ -49,8 +49,9 @@ class InflowStatistics:
     lag_mean_m3s, lag_std_m3s : (H, T, P)
         Mean and standard deviation of the period that each lag reaches; zero where neither a coefficient
         nor the annual component does.
-    past_m3s : (H, P)
-        Observed inflow of the P periods before the first stage, the latest first.
+    past_m3s : (H, L)
+        Observed inflow of the periods before the first stage, the latest first; as many as lags, P, where
+        there are no *lag_weights*.
     nonnegativity
         ``none``, or ``penalty``: missing water may be bought at ``inflow_nonnegativity_cost_per_m3s_h``.
     truncated
@@ -62,6 +63,10 @@ class InflowStatistics:
     residuals : each (n, H)
         Of each stage's season, what the models leave of the history's years, over its deviation; ``None``
         without a history.
+    lag_weights : (T, P, L)
+        Where stages of several lengths have lags: the share, at (stage, lag, n), of the season that came
+        n + 1 seasons before a stage in the period that a lag reaches. ``None`` where lag 1 is the season
+        before, and so on. *residual_ratio* must be given then.
     """
 
     mean_m3s: FloatArray
@@ -75,6 +80,7 @@ class InflowStatistics:
     annual: AnnualComponent | None = None
     residual_ratio: FloatArray | None = None
     residuals: tuple[FloatArray, ...] | None = None
+    lag_weights: FloatArray | None = None
 
     @classmethod
     def certain(cls, mean_m3s: ArrayLike, nonnegativity: str = "penalty") -> InflowStatistics:
@@ -100,12 +106,12 @@ class InflowStatistics:
 class InflowRecursion:
     """Inflow of a stage as an affine function of past inflows and noise.
 
-    inflow = constant + Σ_l lag[l] · (inflow l periods ago) + noise_scale · ω
+    inflow = constant + Σ_l lag[l] · (inflow l seasons ago) + noise_scale · ω
 
     Attributes
     ----------
     constant_m3s, noise_scale_m3s : (H, T)
-    lag : (H, T, P)
+    lag : (H, T, L)
         In the inflows' own units (dimensionless).
     season_share : (T,)
         Share of the stage in the mean of its season, which is what lags reach: below 1 where several

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar
 
@@ -140,9 +140,9 @@ class TcpCommunicator(Backend):
         most = max(lengths) * source.itemsize
         agenda = self._agendas.of(Kind.ALLGATHERV, source.dtype, lengths)
         if most > self._small:
-            self._meet(agenda)
-            return self._exchange.gather(self._sequence, source, places)
-        gather = small.gathering(self._meet, agenda, self.rank, source, places)
+            gather = self._large_gathering(agenda, source, places)
+        else:
+            gather = small.gathering(self._meet, agenda, self.rank, source, places)
         if type(counts) is type(displs) is list and Remembered.lasts(send, recv):
             self._gathered = Remembered(gather, send, recv, counts.copy(), displs.copy())
         gather()
@@ -252,6 +252,15 @@ class TcpCommunicator(Backend):
     def _small_reduction(self, source: Array, target: Array, op: ReduceOp) -> Callable[[], None]:
         agenda = self._agendas.of(Kind.ALLREDUCE, source.dtype, (source.size,), op)
         return small.reduction(self._meet, agenda, self.rank, source, target, op)
+
+    def _large_gathering(self, agenda: Agenda, source: Array, places: Sequence[Array]) -> Callable[[], None]:
+        exchange = self._exchange.gathering(source, places)
+
+        def gather() -> None:
+            self._meet(agenda)
+            exchange(self._sequence)
+
+        return gather
 
     def _meet(self, agenda: Agenda) -> None:
         """Hold the next meeting: all ranks bring what its payloads have room for."""

@@ -164,7 +164,7 @@ class Door:
 
     def _receive(self, connection: socket.socket, address: str, guests: list[Guest]) -> None:
         try:
-            prepare(connection)
+            prepare(connection, connection.getpeername())
             if self._tls is not None and connection.family != socket.AF_UNIX:
                 link: Link = TlsLink(connection, -1, self._tls, is_server=True)
             else:

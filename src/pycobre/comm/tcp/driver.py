@@ -6,15 +6,19 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
+from pycobre._native import tcp as native
 from pycobre.comm.tcp.flow import FrameIn, PeerFailed, Transfer
 from pycobre.comm.tcp.frame import ProtocolError
 from pycobre.comm.tcp.link import LinkEnded
 
-_YIELD_SECS = 50e-6  # a rank that is nearly here costs less than going to sleep and being woken
-_LEAST_YIELD_SECS = 4e-6
+_YIELD_NS = 50_000  # a rank that is nearly here costs less than going to sleep and being woken
+_LEAST_YIELD_NS = 4_000
 _LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _BOTH = select.POLLIN | select.POLLOUT
+Result = TypeVar("Result")
+
 _give_way = getattr(os, "sched_yield", lambda: time.sleep(0))  # not every system has it
 
 
@@ -49,27 +53,20 @@ class Driver:
     def __init__(self, wake: int, concerned: Callable[[], bool]) -> None:
         self._wake = wake
         self._concerned = concerned
-        self._yield_secs = _YIELD_SECS
+        self._yield_ns = _YIELD_NS
         self.deadline: float | None = None
 
-    def catch(self, receive: Callable[[bytearray, int], int], room: bytearray, most: int) -> int:
-        """Bytes that *receive* puts in *room* at once or in a moment; 0 if none, or no more will come."""
-        try:
-            return receive(room, most)
-        except BlockingIOError:
-            now = time.monotonic()
-        give_up = now + self._yield_secs
-        while now < give_up:
-            _give_way()
-            try:
-                count = receive(room, most)
-            except BlockingIOError:
-                now = time.monotonic()
-                continue
-            self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
-            return count
-        self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
-        return 0
+    def swap(self, to: int, frame: bytearray, source: int, room: bytearray, expected: int) -> tuple[int, int]:
+        """How much of *frame* went out over *to*, and of *expected* bytes came from *source* in a moment.
+
+        Errors leave it at that: they come again where they are looked at.
+        """
+        sent, came = native.swap(to, frame, source, room, expected, self._yield_ns)
+        if came < expected:
+            self._yield_ns = max(_LEAST_YIELD_NS, self._yield_ns // 2)  # it did not pay this time
+        elif self._yield_ns < _YIELD_NS:
+            self._yield_ns = min(_YIELD_NS, self._yield_ns * 5 // 4)
+        return sent, came
 
     def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
         """What to wait with until one of *transfers* can go on, or the group has failed."""
@@ -95,22 +92,23 @@ class Driver:
         Interrupted
             The group has failed.
         """
-        pending = list(transfers)
-        for transfer in pending:
-            if not transfer.done:
-                step(transfer)
+        pending = ready = [transfer for transfer in transfers if not transfer.done]
         count = -1
-        while pending := [transfer for transfer in pending if not transfer.done]:
-            if len(pending) != count:
-                poll, count = self.poll_for(pending), len(pending)
-            if any(transfer.channel.link.buffered for transfer in pending):
-                ready = None
-            else:
-                ready = dict(self.wait(poll, pending[0]))
-            for transfer in pending:
+        while pending:
+            while ready:
+                ready = [transfer for transfer in ready if step(transfer) and not transfer.done]
+            pending = [transfer for transfer in pending if not transfer.done]
+            if pending:
+                if len(pending) != count:
+                    poll, count = self.poll_for(pending), len(pending)
+                # Who stays awake takes a large payload in crumbs, as they drop in, with a call for each.
+                events = dict(self._sleep(poll, pending[0]))
                 # An end or an error counts as both: the attempt then says what it is.
-                if ready is None or ready.get(transfer.channel.link.fileno(), 0) & ~(_BOTH ^ transfer.events):
-                    step(transfer)
+                ready = [
+                    transfer
+                    for transfer in pending
+                    if events.get(transfer.channel.link.fileno(), 0) & ~(_BOTH ^ transfer.events)
+                ]
 
     def receive(self, frame: FrameIn, poll: select.poll) -> None:
         """Return when *frame* is here; *poll* is what to wait with for it.
@@ -131,22 +129,29 @@ class Driver:
         """What *poll* finds ready, sooner or later; *transfer* is one of those that it waits for."""
         ready = poll.poll(0)
         if not ready:
-            now = time.monotonic()
-            give_up = now + self._yield_secs
+            now = time.monotonic_ns()
+            give_up = now + self._yield_ns
             while now < give_up:
                 _give_way()
                 ready = poll.poll(0)
                 if ready:
-                    self._yield_secs = min(_YIELD_SECS, self._yield_secs * 1.25)
+                    self._yield_ns = min(_YIELD_NS, self._yield_ns * 5 // 4)
                     break
-                now = time.monotonic()
+                now = time.monotonic_ns()
             else:
-                self._yield_secs = max(_LEAST_YIELD_SECS, self._yield_secs / 2)  # it did not pay this time
-                left = None if self.deadline is None else max(0.0, self.deadline - now)
-                # Days of patience are none to speak of, and more milliseconds than poll can take.
-                ready = poll.poll(None if left is None or left > 1e6 else left * 1e3)
-                if not ready:
-                    raise Overdue(transfer.channel.link.peer)
+                self._yield_ns = max(_LEAST_YIELD_NS, self._yield_ns // 2)  # it did not pay this time
+                return self._sleep(poll, transfer)
+        return self._unless_failed(poll, ready)
+
+    def _sleep(self, poll: select.poll, transfer: Transfer) -> list[tuple[int, int]]:
+        left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        # Days of patience are none to speak of, and more milliseconds than poll can take.
+        ready = poll.poll(None if left is None or left > 1e6 else left * 1e3)
+        if not ready:
+            raise Overdue(transfer.channel.link.peer)
+        return self._unless_failed(poll, ready)
+
+    def _unless_failed(self, poll: select.poll, ready: list[tuple[int, int]]) -> list[tuple[int, int]]:
         if len(ready) == 1 and ready[0][0] == self._wake:
             return self._last_bytes(poll)
         return ready
@@ -162,14 +167,14 @@ class Driver:
         raise Interrupted
 
 
-def step(transfer: Transfer) -> None:
-    """Move *transfer* as far as it goes just now."""
-    attempt(transfer, transfer.step)
+def step(transfer: Transfer) -> bool:
+    """Move *transfer* as far as it goes just now, and say whether more is worth an attempt."""
+    return attempt(transfer, transfer.step)
 
 
-def attempt(transfer: Transfer, act: Callable[[], object]) -> None:
-    """Do *act*, and blame the peer of *transfer* if that fails."""
+def attempt(transfer: Transfer, act: Callable[[], Result]) -> Result:
+    """What *act* returns; if it fails, the peer of *transfer* is to blame."""
     try:
-        act()
+        return act()
     except (LinkEnded, ProtocolError) as error:
         raise PeerFailed(transfer.channel.link.peer, error) from error

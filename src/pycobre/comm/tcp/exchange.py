@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,20 @@ class Exchange:
         self._channels = channels
         self._driver = driver
 
-    def gather(self, sequence: int, mine: Array, places: Sequence[Array]) -> None:
-        """Send *mine* to all, and let what they have come straight into (R,) *places*."""
-        if places[self._rank].size:
-            np.copyto(places[self._rank], mine)
-        self._swap(sequence, dict.fromkeys(self._channels, mine), dict(enumerate(places)))
+    def gathering(self, mine: Array, places: Sequence[Array]) -> Callable[[int], None]:
+        """What sends *mine* to all, and lets what they have come straight into (R,) *places*.
+
+        It takes the number of the operation.
+        """
+        given, own = as_bytes(mine), as_bytes(places[self._rank])
+        sends = dict.fromkeys(self._channels, given)
+        receives = {peer: as_bytes(places[peer]) for peer in self._channels}
+
+        def gather(sequence: int) -> None:
+            own[:] = given
+            self._swap(sequence, sends, receives)
+
+        return gather
 
     def reduce(self, sequence: int, source: Array, target: Array, op: ReduceOp) -> None:
         """Put the fold of all ranks' *source* in *target*: every rank folds a share and sends it to all."""
@@ -75,13 +84,15 @@ class Exchange:
             length = shares[rank].stop - shares[rank].start
             parts, folded = list(scratch[:size, :length]), scratch[size, :length]
             self._swap(
-                sequence, {peer: source[shares[peer]] for peer in self._channels}, dict(enumerate(parts))
+                sequence,
+                {peer: as_bytes(source[shares[peer]]) for peer in self._channels},
+                {peer: as_bytes(parts[peer]) for peer in self._channels},
             )
             if length:
                 parts[rank] = source[shares[rank]]
                 fold(op, parts, folded)
             # What comes now may overwrite the source, which has been sent as far as it comes.
-            self.gather(sequence, folded, [target[share] for share in shares])
+            self.gathering(folded, [target[share] for share in shares])(sequence)
 
     def spread(self, sequence: int, data: Array, root: int) -> None:
         """Give *data* of the root to all.
@@ -89,30 +100,35 @@ class Exchange:
         Of more than a little the root sends each rank a share, which that passes on: no rank then sends more
         than the data once.
         """
+        whole = as_bytes(data)
         if data.nbytes * (self._size - 1) <= _DIRECT_BYTES or self._size == 2:
             if self._rank == root:
-                self._swap(sequence, dict.fromkeys(self._channels, data), {})
+                self._swap(sequence, dict.fromkeys(self._channels, whole), {})
             else:
-                self._swap(sequence, {}, {root: data})
+                self._swap(sequence, {}, {root: whole})
             return
         others = [rank for rank in range(self._size) if rank != root]
-        bounds = [data.size * turn // len(others) for turn in range(len(others) + 1)]
-        share = {peer: data[bounds[turn] : bounds[turn + 1]] for turn, peer in enumerate(others)}
+        bounds = [data.size * turn // len(others) * data.itemsize for turn in range(len(others) + 1)]
+        share = {peer: whole[bounds[turn] : bounds[turn + 1]] for turn, peer in enumerate(others)}
         if self._rank == root:
             self._swap(sequence, share, {})
             return
-        self._swap(sequence, {}, {root: share[self._rank]})
-        self._swap(sequence, {peer: share[self._rank] for peer in others if peer != self._rank}, share)
+        mine = share.pop(self._rank)
+        self._swap(sequence, {}, {root: mine})
+        self._swap(sequence, dict.fromkeys(share, mine), share)
 
-    def _swap(self, sequence: int, sends: Mapping[int, Array], receives: Mapping[int, Array]) -> None:
+    def _swap(
+        self, sequence: int, sends: Mapping[int, memoryview], receives: Mapping[int, memoryview]
+    ) -> None:
+        channels = self._channels
+        # Sends come first: what others have sent at the same time is here once they are out.
         transfers: list[Transfer] = [
-            Incoming(self._channels[peer], sequence, as_bytes(place))
-            for peer, place in receives.items()
-            if peer != self._rank and place.size
+            Outgoing(channels[peer], pieces(channels[peer], sequence, data))
+            for peer, data in sends.items()
+            if data.nbytes
         ]
-        for peer, data in sends.items():
-            if peer != self._rank and data.size:
-                channel = self._channels[peer]
-                transfers.append(Outgoing(channel, pieces(channel, sequence, as_bytes(data))))
+        transfers += [
+            Incoming(channels[peer], sequence, place) for peer, place in receives.items() if place.nbytes
+        ]
         if transfers:
             self._driver.run(transfers)

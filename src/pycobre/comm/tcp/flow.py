@@ -9,6 +9,7 @@ from pycobre.comm.tcp.frame import (
     HEADER_BYTES,
     PIECE_BYTES,
     SEAL_BYTES,
+    SEALED_PIECE_BYTES,
     FrameKind,
     ProtocolError,
     Seal,
@@ -16,8 +17,6 @@ from pycobre.comm.tcp.frame import (
     header,
 )
 from pycobre.comm.tcp.link import Link, LinkEnded
-
-_EMPTY = memoryview(b"")
 
 
 class PeerFailed(Exception):
@@ -40,6 +39,8 @@ class Channel:
         The seal of each direction, ``None`` where frames are not sealed.
     seal_bytes
         What a seal adds to each frame.
+    piece_bytes
+        What one frame of a large payload holds.
     bare
         Whether frames pass the socket as they are.
     """
@@ -49,6 +50,7 @@ class Channel:
         self.sends = Seal(link.keys.sends) if link.keys else None
         self.receives = Seal(link.keys.receives) if link.keys else None
         self.seal_bytes = SEAL_BYTES if link.keys else 0
+        self.piece_bytes = SEALED_PIECE_BYTES if link.keys else PIECE_BYTES
         self.bare = link.bare and not link.keys
 
 
@@ -79,11 +81,12 @@ class Outgoing:
         self.done = not self._parts
 
     def step(self) -> bool:
-        """Whether something went out just now."""
+        """Whether a whole frame went out just now: if not, there is no room for more."""
+        wanted = sum(part.nbytes for part in self._parts)
         sent = self.channel.link.send_some(self._parts)
         if sent:
             self.went(sent)
-        return sent > 0
+        return sent == wanted
 
     def went(self, sent: int) -> None:
         """Take note that *sent* bytes went out."""
@@ -108,8 +111,8 @@ def rest_of_frame(channel: Channel, frame: bytearray, sent: int) -> Outgoing:
 
 def pieces(channel: Channel, sequence: int, data: memoryview) -> Iterator[list[memoryview]]:
     """The frames of a large payload."""
-    for at in range(0, data.nbytes, PIECE_BYTES):
-        piece = data[at : at + PIECE_BYTES]
+    for at in range(0, data.nbytes, channel.piece_bytes):
+        piece = data[at : at + channel.piece_bytes]
         parts = [memoryview(header(FrameKind.PIECE, piece.nbytes, sequence)), piece]
         if channel.sends:
             parts.append(memoryview(channel.sends.mark(parts)))
@@ -136,39 +139,41 @@ class Incoming:
         self._left = place
         self._head = memoryview(bytearray(HEADER_BYTES))
         self._mark = memoryview(bytearray(channel.seal_bytes))
-        self._piece = _EMPTY
-        self._room = self._head
-        self._stage = 0
+        self._begin_frame()
 
     def step(self) -> bool:
-        """Whether something came just now."""
-        count = self.channel.link.receive_some(self._room)
+        """Whether all that the frame lacked came just now: if not, more is yet to come."""
+        count = self.channel.link.receive_parts(self._rooms)
         if not count:
             return False
-        self._room = self._room[count:]
-        if not self._room.nbytes:
-            self._next_stage()
+        while self._rooms and count >= self._rooms[0].nbytes:
+            count -= self._rooms.pop(0).nbytes
+        if count:
+            self._rooms[0] = self._rooms[0][count:]
+        if not self._headed and (not self._rooms or self._rooms[0].obj is not self._head.obj):
+            self._read_head()
+        if self._rooms:
+            return False
+        if self.channel.receives:
+            self.channel.receives.check((self._head, self._piece), self._mark)
+        self._begin_frame()
         return True
 
-    def _next_stage(self) -> None:
-        # Header, piece, and its seal where there is one; then the next piece.
-        if self._stage == 0:
-            expected = min(PIECE_BYTES, self._left.nbytes)
-            if body_length(self._head, FrameKind.PIECE, self._sequence, expected) != expected:
-                raise ProtocolError("a piece of a payload is shorter than it should be")
-            self._room = self._piece = self._left[:expected]
-            self._left = self._left[expected:]
-            self._stage = 1
-            return
-        if self._stage == 1 and self.channel.receives:
-            self._room = self._mark
-            self._stage = 2
-            return
-        if self._stage == 2 and self.channel.receives:
-            self.channel.receives.check((self._head, self._piece), self._mark)
-        self._room = self._head
-        self._stage = 0
-        self.done = not self._left.nbytes
+    def _begin_frame(self) -> None:
+        # All that a frame has: where it goes is known before its header tells.
+        expected = min(self.channel.piece_bytes, self._left.nbytes)
+        self._piece, self._left = self._left[:expected], self._left[expected:]
+        self._rooms = (
+            [room for room in (self._head, self._piece, self._mark) if room.nbytes] if expected else []
+        )
+        self._headed = False
+        self.done = not expected
+
+    def _read_head(self) -> None:
+        expected = self._piece.nbytes
+        if body_length(self._head, FrameKind.PIECE, self._sequence, expected) != expected:
+            raise ProtocolError("a piece of a payload is shorter than it should be")
+        self._headed = True
 
 
 class FrameIn:

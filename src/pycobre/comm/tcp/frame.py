@@ -20,8 +20,10 @@ HEADER_BYTES = HEADER.size
 NUMBER_AT = 8
 """Where the number is in a header."""
 SEAL_BYTES = 32
-PIECE_BYTES = 256 << 10
+PIECE_BYTES = 1 << 20
 """What one frame of a large payload holds."""
+SEALED_PIECE_BYTES = 256 << 10
+"""The same where frames are sealed: the other side checks one while the next is sealed."""
 
 _U64 = struct.Struct("<Q")
 

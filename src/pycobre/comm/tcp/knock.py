@@ -108,7 +108,7 @@ def _attempt(
     connection = socket.socket(place.family, socket.SOCK_STREAM)
     link = Link(connection, -1)
     try:
-        prepare(connection)
+        prepare(connection, place.address)
         code = connection.connect_ex(place.address)
         if code in (errno.EINPROGRESS, errno.EAGAIN):
             if code == errno.EAGAIN:

@@ -89,6 +89,24 @@ class Link:
             raise LinkEnded(0, "it closed the connection")
         return count
 
+    def receive_parts(self, rooms: Sequence[memoryview]) -> int:
+        """Bytes that came into *rooms*, one after another, just now; 0 when there are none yet.
+
+        Raises
+        ------
+        LinkEnded
+            The other side is gone.
+        """
+        try:
+            count = self.socket.recvmsg_into(rooms)[0]
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise LinkEnded(error.errno, error.strerror) from error
+        if count == 0:
+            raise LinkEnded(0, "it closed the connection")
+        return count
+
     def close(self) -> None:
         """Close the connection. Closing twice does nothing."""
         with contextlib.suppress(OSError):

@@ -49,7 +49,7 @@ class _Turn:
         self.poll = driver.poll_for([self.incoming])
         # Where bytes pass as they are, most messages need no more than these two.
         self.bare = to.bare and source.bare
-        self.send, self.receive = to.link.socket.send, source.link.socket.recv_into
+        self.outlet, self.inlet = to.link.socket.fileno, source.link.socket.fileno
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +210,8 @@ class Meeting:
             sent = count = 0
             fits = turn.bare
             if fits:
-                try:
-                    sent = turn.send(frame)
-                    count = self._driver.catch(turn.receive, turn.room, expected)
-                    fits = sent == len(frame) and count == expected and turn.room.startswith(hoped)
-                except OSError:  # which comes again where it is looked at
-                    fits = False
+                sent, count = self._driver.swap(turn.outlet(), frame, turn.inlet(), turn.room, expected)
+                fits = sent == len(frame) and count == expected and turn.room.startswith(hoped)
             end = expected
             if not fits:
                 end = self._complete(stage, frame, sent, count, sequence)

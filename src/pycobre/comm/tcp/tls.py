@@ -129,6 +129,25 @@ class TlsLink(Link):
             raise LinkEnded(0, "it closed the connection")
         return count
 
+    def receive_parts(self, rooms: Sequence[memoryview]) -> int:
+        """Bytes that came into *rooms*, one after another, just now; 0 when there are none yet.
+
+        Raises
+        ------
+        LinkEnded
+            The other side is gone.
+        """
+        total = 0
+        for room in rooms:
+            at = 0
+            while at < room.nbytes:  # a record at a time
+                count = self.receive_some(room[at:])
+                if not count:
+                    return total
+                at += count
+                total += count
+        return total
+
 
 def _ended(error: Exception) -> LinkEnded:
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):

@@ -1,0 +1,3 @@
+def swap(
+    to: int, frame: bytearray, source: int, room: bytearray, expected: int, patience_ns: int
+) -> tuple[int, int]: ...
