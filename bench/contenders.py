@@ -1,8 +1,8 @@
 """One run of pycobre or of cobre-python 0.18.0, each as processes of its own, and what it came to.
 
-Seconds of training are from its first iteration to its last, CPU seconds those of all threads and ranks. The
-peer tells only wall seconds of it; its CPU seconds are those of the whole call, which reads the case, trains
-and writes the policy, but neither starts Python nor imports. Those of a simulation are wall, output included.
+Seconds of training are from its first iteration to its last, and CPU seconds are of all ranks. The peer tells
+only wall seconds of it; its CPU seconds are those of the whole call, which reads the case, trains and writes
+the policy, but neither starts Python nor imports. Seconds of a simulation are wall, output included.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ draws and exports; both then read them from the case's file. Every round runs th
 each cut selection that ``--peer-selections`` names, and on two threads; and pycobre on one thread, on two,
 and on two ranks of one. Printed are medians over the rounds.
 
-``to the bound`` is CPU seconds until the lower bound is within 0.1 % of the best that either reached. Where
-inflows depend on those before, the peer's bound is no bound: there each is timed to within
-0.1 % of its own last one. With ``--scenarios`` both simulate that many, in wall seconds, output included.
+``to the bound`` is CPU seconds until the lower bound comes within 0.1 % of the best that any reached. Where
+inflows depend on those before, the peer's bound is no bound: there each is timed to within 0.1 % of its own
+last one. With ``--scenarios`` both simulate that many; their seconds are wall, output included.
 
 cobre-python needs Python 3.12 or later: name one by --peer-python, or let the script look for it. It makes
 a virtual environment for the peer once, in the user's cache.

@@ -3,6 +3,7 @@
 ``python bench/solvers.py CASE... [--iterations N] [--problems N]`` trains each case with the dense solver and
 solves every stage problem of its backward passes by HiGHS as well, with the same cuts. Where slopes differ
 the problem has several optimal duals; then both cuts must lie below the values at all other states met.
+``helped`` counts what each step of HiGHS's recovery ladder solved; the last one has wider tolerances.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pycobre.comm import LocalCommunicator
-from pycobre.lp import DenseSolver, Expectation, Starts
+from pycobre.lp import DenseSolver, Expectation, HighsSolver, Starts
 from pycobre.study import RunSettings, Study
 
 
@@ -29,12 +30,20 @@ class Comparison:
         self.most, self.problems = most, 0
         self.value, self.slope, self.other_duals, self.wrong = 0.0, 0.0, 0, 0
         self.handed_over = 0
+        self._references: set[HighsSolver] = set()
+
+    @property
+    def helped(self) -> str:
+        """How often each step of the recovery ladder was what solved a problem by HiGHS."""
+        steps = zip(*(reference.counts.recoveries for reference in self._references), strict=True)
+        return " ".join(str(sum(step)) for step in steps)
 
     def watch(self, solver: DenseSolver, states: Any, openings: Any, starts: Starts, part: Any) -> None:
         """Solve the batch by both, opening by opening."""
         if self.problems >= self.most:
             return
         own = solver.by_opening(states, openings, starts, part)
+        self._references.add(solver.reference())
         reference = solver.reference().by_opening(states, openings, starts, part)
         solved = np.arange(own.value.shape[1]) < (part[1] - part[0])[:, None]
         scale = np.maximum(1.0, np.abs(reference.value))
@@ -93,7 +102,9 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=30)
     parser.add_argument("--problems", type=int, default=10_000, help="most a case")
     given = parser.parse_args()
-    table = Table("case", "problems", "objective", "slope", "other duals", "wrong cuts", "left to HiGHS")
+    table = Table(
+        "case", "problems", "objective", "slope", "other duals", "wrong cuts", "left to HiGHS", "helped"
+    )
     for path in given.cases:
         found = compare(path, given.iterations, given.problems)
         table.add_row(
@@ -104,6 +115,7 @@ def main() -> None:
             f"{found.other_duals:,}",
             f"{found.wrong:,}",
             f"{found.handed_over:,}",
+            found.helped,
         )
         Console(width=110).print(path.name, found.problems, found.value, found.other_duals, found.wrong)
     Console(width=110).print(table)
