@@ -105,7 +105,7 @@ class Worker {
     void basis(int8_t *out) const;                       // columns, core rows, planes, cuts
     void mark_used(int8_t *basis) const;                 // planes and cuts that were binding since begin
 
-    std::vector<double> x, column_dual, row_value, row_dual;
+    std::vector<double> x, row_value, row_dual;
     double objective = 0.0, dual_objective = 0.0;  // unscaled
     int status = 0;
     Counts counts;
@@ -119,6 +119,7 @@ class Worker {
     void move_bounds(const double *state, const double *noise);
     void raise_extras(const double *state, const double *noise);
     bool run_and_check();
+    void reduce_costs();
     bool climb(const std::vector<Options> &ladder);
     void find_violated();
     int extras() const { return data_.planes.count() + cuts_.count(); }
@@ -133,6 +134,7 @@ class Worker {
     std::vector<double> height_;       // bound of each extra's row for the right-hand side at hand
     std::vector<int> violated_;
     std::vector<int> moving_rows_, moving_set_;  // core rows that move at all; all that move now
+    std::vector<double> cost_, reduced_cost_;  // scaled
     std::vector<double> moving_lower_, moving_upper_, shift_, lower_now_, upper_now_;
     mutable std::vector<double> carried_, carried_weight_, multiplier_;
     mutable std::vector<int> column_status_, row_status_;

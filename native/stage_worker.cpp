@@ -12,6 +12,8 @@ namespace {
 
 // Values of a solved problem are believed when primal and dual objective agree this closely, relative.
 constexpr double kGapTolerance = 1e-6;
+// Where a reduced cost has no bound to be paid at, it has to vanish; relative to a cost above 1.
+constexpr double kReducedCostTolerance = 1e-8;
 
 void set_options(void *highs, const Options &options) {
     for (const auto &[name, value] : options)
@@ -26,13 +28,13 @@ Worker::Worker(const StageData &data, const CutStore &cuts, const Options &optio
     highs = Highs_create();
     Highs_setBoolOptionValue(highs, "output_flag", 0);
     set_options(highs, options_);
-    std::vector<double> cost(data.cost);
-    for (double &c : cost) c /= data.cost_scale;
-    if (data.future_column >= 0) cost[data.future_column] = 1.0;  // θ is counted in scaled money
+    cost_ = data.cost;
+    for (double &c : cost_) c /= data.cost_scale;
+    if (data.future_column >= 0) cost_[data.future_column] = 1.0;  // θ is counted in scaled money
     std::vector<double> lower(data.column_lower), upper(data.column_upper);
     if (data.future_column >= 0) lower[data.future_column] /= data.cost_scale;
     if (Highs_passLp(highs, data.columns(), data.rows(), static_cast<int>(data.value.size()),
-                     kHighsMatrixFormatColwise, kHighsObjSenseMinimize, 0.0, cost.data(), lower.data(),
+                     kHighsMatrixFormatColwise, kHighsObjSenseMinimize, 0.0, cost_.data(), lower.data(),
                      upper.data(), data.row_lower.data(), data.row_upper.data(), data.start.data(),
                      data.index.data(), data.value.data()) == kHighsStatusError) {
         Highs_destroy(highs);
@@ -49,7 +51,7 @@ Worker::Worker(const StageData &data, const CutStore &cuts, const Options &optio
     carried_.resize(data.carried());
     carried_weight_.resize(data.carried());
     x.resize(data.columns());
-    column_dual.resize(data.columns());
+    reduced_cost_.resize(data.columns());
     column_status_.resize(data.columns());
     resize_rows();
     know_extras();
@@ -87,25 +89,54 @@ bool Worker::run_and_check() {
     Highs_getIntInfoValue(highs, "simplex_iteration_count", &iterations);
     if (iterations > 0) counts.pivots += iterations;
     if (status != kHighsModelStatusOptimal) return false;
-    Highs_getSolution(highs, x.data(), column_dual.data(), row_value.data(), row_dual.data());
+    Highs_getSolution(highs, x.data(), nullptr, row_value.data(), row_dual.data());
     const double primal = Highs_getObjectiveValue(highs);
-    // The dual objective, recomputed from the duals, is what supports a cut; where it does not meet the
-    // primal one the solution is not to be trusted, whatever the solver calls it.
+    // The dual objective, recomputed from the rows' duals, is what supports a cut, and a bound whatever these are
+    // worth; where it does not meet the primal one they are not to be trusted, whatever the solver calls them.
+    reduce_costs();
     double dual = 0.0;
     for (int i = 0; i < total_rows(); ++i) {
-        const double y = row_dual[i], bound = y > 0 ? lower_now_[i] : upper_now_[i];
-        if (y != 0.0 && std::isfinite(bound)) dual += y * bound;
+        const double y = row_dual[i];
+        if (y != 0.0) dual += y * (y > 0 ? lower_now_[i] : upper_now_[i]);
     }
     for (int j = 0; j < data_.columns(); ++j) {
-        const double d = column_dual[j];
+        const double d = reduced_cost_[j];
         double bound = d > 0 ? data_.column_lower[j] : data_.column_upper[j];
         if (j == data_.future_column) bound /= data_.cost_scale;
-        if (d != 0.0 && std::isfinite(bound)) dual += d * bound;
+        if (std::isfinite(bound))
+            dual += d * bound;
+        else if (std::abs(d) > kReducedCostTolerance * std::max(1.0, std::abs(cost_[j])))
+            return false;
     }
     objective = primal * data_.cost_scale;
     dual_objective = dual * data_.cost_scale;
     if (data_.future_column >= 0) x[data_.future_column] *= data_.cost_scale;
     return std::abs(primal - dual) <= kGapTolerance * (1.0 + std::abs(primal));
+}
+
+// Reduced costs c - yA from the rows' duals: those that HiGHS tells are as its pivots have moved them. A dual of the
+// wrong sign, by less than the tolerance, is none.
+void Worker::reduce_costs() {
+    for (int i = 0; i < total_rows(); ++i)
+        if (!std::isfinite(row_dual[i] > 0 ? lower_now_[i] : upper_now_[i])) row_dual[i] = 0.0;
+    reduced_cost_ = cost_;
+    for (int j = 0; j < data_.columns(); ++j)
+        for (int k = data_.start[j]; k < data_.start[j + 1]; ++k)
+            reduced_cost_[j] -= row_dual[data_.index[k]] * data_.value[k];
+    const Planes &planes = data_.planes;
+    for (size_t r = 0; r < rows_.size(); ++r) {
+        const double y = row_dual[data_.rows() + r];
+        if (y == 0.0) continue;
+        const int cut = rows_[r] - planes.count();
+        if (cut < 0) {
+            for (int k = planes.start[rows_[r]]; k < planes.start[rows_[r] + 1]; ++k)
+                reduced_cost_[planes.index[k]] -= y * planes.value[k];
+            continue;
+        }
+        const double *slope = cuts_.decided.data() + static_cast<size_t>(cut) * data_.decided();
+        for (int i = 0; i < data_.decided(); ++i) reduced_cost_[data_.state_columns[i]] += y * slope[i];
+        reduced_cost_[data_.future_column] -= y;
+    }
 }
 
 bool Worker::solve(const double *state, const double *noise, const std::vector<Options> &ladder) {

@@ -27,7 +27,7 @@ from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
 from pycobre.lp.template import StageTemplate
 
-MOST_ROWS = 150
+MOST_ROWS = 100
 """Up to this many core rows a dense inverse is quicker than HiGHS."""
 
 MOST_STARTS = 64

@@ -40,3 +40,4 @@ def scarce(directory: Any) -> None:
 def long(directory: Any) -> None:
     """The small case for a run with more cuts than it needs."""
     train(directory, iterations=6)
+    directory.put(CONFIG, "training.tree_seed", 3)  # of some, cuts that are no rows lead to the same optima
