@@ -63,7 +63,7 @@ void bind_dense(nb::module_ &m) {
                  const int length = static_cast<int>(bases.shape(1));
                  const int count = length == 0 ? 0 : static_cast<int>(bases.shape(0));
                  require(count == 0 || (length <= self.basis_length() &&
-                                        length >= self.data().columns() + self.data().rows()), "bases");
+                                        length >= self.data().columns() + self.rows()), "bases");
                  nb::gil_scoped_release nogil;
                  self.keep_starts(count, length, bases.data(), most);
              })
@@ -119,7 +119,7 @@ void bind_dense(nb::module_ &m) {
                              static_cast<int>(next_states.shape(1)) == self.data().stage.states_out(), "next_states");
                  require(!is_full || (primal.shape(0) == units && row_dual.shape(0) == units &&
                                       static_cast<int>(primal.shape(1)) == self.data().columns() &&
-                                      static_cast<int>(row_dual.shape(1)) == self.data().rows()),
+                                      static_cast<int>(row_dual.shape(1)) == self.rows()),
                          "primal or row_dual");
                  nb::gil_scoped_release nogil;
                  return self.dispatch(static_cast<int>(units), states.data(), noises.data(), objectives.data(), futures.data(),

@@ -130,7 +130,8 @@ int DenseData::most_violated(const Side &side, const double *x) const {
     double worst = 0.0;
     int found = -1;
     for (int plane = 0; plane < planes_; ++plane) {
-        const double scale = std::max(1.0, std::abs(x[stage.planes.column[plane]]));
+        const int column = stage.planes.column[plane];
+        const double scale = std::max(1.0, std::abs(column < 0 ? side.height[plane] : x[column]));
         const double violation = (times(plane, x) - side.height[plane]) / scale;
         if (violation > std::max(worst, kViolationTolerance)) {
             worst = violation;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 
 #include "crew.hpp"
@@ -10,11 +11,12 @@
 namespace {
 
 constexpr int kSlice = 128;  // right-hand sides at once, for each thread
+constexpr int kManyRows = 16;  // in an inverse: a pivot then costs more than two rounds do
 
 }  // namespace
 
 DenseProblem::DenseProblem(StageData data, int threads)
-    : data_(std::move(data)), threads_(std::max(1, threads)), moves_(data_.rows(), 0) {
+    : inside_(data), data_(std::move(data)), threads_(std::max(1, threads)), moves_(data_.rows(), 0) {
     for (int row : data_.stage.row_state.row) moves_[row] = 1;
     for (int row : data_.stage.row_noise.row) moves_[row] = 1;
     keep_starts(0, 0, nullptr, 1);
@@ -25,23 +27,24 @@ void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Foun
     const int count = static_cast<int>(tasks.size()), slice = kSlice * threads_;
     if (starts_.empty()) return;
     for (int begin = 0; begin < count; begin += slice)
-        solve_slice(tasks.data() + begin, begin, std::min(slice, count - begin), found);
+        solve_slice(tasks.data() + begin, std::min(slice, count - begin), found);
     solves += count;
 }
 
-void DenseProblem::solve_slice(const Task *tasks, int begin, int count, const DenseSearch::Found &found) {
+void DenseProblem::solve_slice(const Task *tasks, int count, const DenseSearch::Found &found) {
     if (sides_.size() < static_cast<size_t>(count)) sides_.resize(count);
-    std::vector<int> chosen(count, 0);
+    std::vector<const Start *> chosen(count);
     std::atomic<int> next{0};
     run_crew(std::min(threads_, count), [&](int) {
         for (int k = next++; k < count; k = next++) {
             data_.place(tasks[k].state, tasks[k].noise, sides_[k]);
-            double best = starts_[0]->promise(sides_[k]);
-            for (int s = 1; s < starts(); ++s) {
-                const double promise = starts_[s]->promise(sides_[k]);
+            chosen[k] = tasks[k].own ? tasks[k].own : starts_[0].get();
+            double best = chosen[k]->promise(sides_[k]);
+            for (const std::shared_ptr<Start> &start : starts_) {
+                const double promise = start->promise(sides_[k]);
                 if (promise > best) {
                     best = promise;
-                    chosen[k] = s;
+                    chosen[k] = start.get();
                 }
             }
         }
@@ -49,13 +52,13 @@ void DenseProblem::solve_slice(const Task *tasks, int begin, int count, const De
     // Those with the same start go together, but not so many that a thread is left without work.
     const size_t most = (count + 2 * threads_ - 1) / (2 * threads_);
     struct Group {
-        int start;
+        const Start *start;
         std::vector<int> members;
     };
     std::vector<Group> groups;
-    std::vector<int> open(starts(), -1);
+    std::map<const Start *, int> open;
     for (int k = 0; k < count; ++k) {
-        int &at = open[chosen[k]];
+        int &at = open.emplace(chosen[k], -1).first->second;
         if (at < 0 || (threads_ > 1 && groups[at].members.size() >= most)) {
             at = static_cast<int>(groups.size());
             groups.push_back({chosen[k], {}});
@@ -71,14 +74,14 @@ void DenseProblem::solve_slice(const Task *tasks, int begin, int count, const De
         static thread_local DenseSearch search;
         search.pivots = 0;
         for (int g = next++; g < work; g = next++) {
-            const DenseNode &start = starts_[groups[g].start]->node;
+            const DenseNode &start = groups[g].start->node;
             DenseNode fresh;
             if (!start.has_inverse()) {
                 fresh = start;
                 if (!fresh.refresh(data_)) continue;
             }
             search.run(data_, start.has_inverse() ? start : fresh, sides_, groups[g].members,
-                       [&](int k, const Optimum &optimum) { found(begin + k, optimum); });
+                       [&](int k, const Optimum &optimum) { found(tasks[k].number, optimum); });
         }
         const std::lock_guard<std::mutex> lock(totals);
         pivots += search.pivots;
@@ -89,31 +92,52 @@ bool DenseProblem::solve_units(int units, const double *states, const int *first
                                const double *noises, std::vector<Solved> &solved, int8_t *bases_out,
                                uint8_t *failed) {
     const size_t width = data_.stage.states_in, length = basis_length();
-    std::vector<Task> tasks;
-    std::vector<int> unit_of;
-    for (int unit = 0; unit < units; ++unit)
+    std::vector<Task> tasks, others;
+    std::vector<int> unit_of, first_of;
+    for (int unit = 0; unit < units; ++unit) {
+        first_of.push_back(static_cast<int>(unit_of.size()));
         for (int opening = first[unit]; opening < last[unit]; ++opening) {
-            tasks.push_back({states + unit * width, noises + static_cast<size_t>(opening) * data_.stage.noises});
+            const double *noise = noises + static_cast<size_t>(opening) * data_.stage.noises;
+            const bool waits = data_.rows() >= kManyRows && opening > first[unit];
+            (waits ? others : tasks).push_back({states + unit * width, noise, static_cast<int>(unit_of.size()), nullptr});
             unit_of.push_back(unit);
         }
-    solved.assign(tasks.size(), {});
-    solve(tasks, [&](int task, const Optimum &optimum) {
+    }
+    solved.assign(unit_of.size(), {});
+    const auto take = [&](int task, const Optimum &optimum) {
         Solved &result = solved[task];
         result.is_clean = true;
         result.value = optimum.dual * data_.stage.cost_scale;
         result.slope.assign(width, 0.0);
         add_slope(optimum, result.slope.data());
         result.binding = optimum.node.extras;
-        const bool is_first = task == 0 || unit_of[task - 1] != unit_of[task];
-        if (is_first) write_basis(optimum.node, bases_out + unit_of[task] * length);
-    });
-    const int core = data_.columns() + data_.rows();
+        if (first_of[unit_of[task]] == task) write_basis(optimum.node, bases_out + unit_of[task] * length);
+    };
+    solve(tasks, take);
+    if (!others.empty()) {  // start from the optimum of their unit's first, if that is best
+        std::vector<std::shared_ptr<Start>> own(units);
+        std::atomic<int> next{0};
+        run_crew(std::min(threads_, units), [&](int) {
+            for (int unit = next++; unit < units; unit = next++)
+                if (solved[first_of[unit]].is_clean)
+                    own[unit] = start_of(bases_out + unit * length, solved[first_of[unit]].binding);
+        });
+        for (Task &task : others) {
+            const Start *start = own[unit_of[task.number]].get();
+            if (start && start->is_usable) task.own = start;
+        }
+        solve(others, take);
+        for (const std::shared_ptr<Start> &start : own)
+            if (start) recent_.push_back(start);
+    }
     std::fill(failed, failed + units, 0);
-    for (size_t task = 0; task < tasks.size(); ++task) {
+    for (size_t task = 0; task < solved.size(); ++task) {
         if (!solved[task].is_clean) failed[unit_of[task]] = 1;
         int8_t *basis = bases_out + unit_of[task] * length;
-        for (int extra : solved[task].binding)
-            if (basis[core + extra] == kBasic) basis[core + extra] = kUsedLater;
+        for (int extra : solved[task].binding) {
+            int8_t &status = basis[inside_.extra_place(extra)];
+            if (status == kBasic && !inside_.is_row(extra)) status = kUsedLater;
+        }
     }
     return std::find(failed, failed + units, 1) == failed + units;
 }
@@ -162,7 +186,7 @@ bool DenseProblem::dispatch(int units, const double *states, const double *noise
     std::vector<Task> tasks;
     for (int unit = 0; unit < units; ++unit)
         tasks.push_back({states + static_cast<size_t>(unit) * stage.states_in,
-                         noises + static_cast<size_t>(unit) * stage.noises});
+                         noises + static_cast<size_t>(unit) * stage.noises, unit, nullptr});
     std::fill(failed, failed + units, 1);
     solve(tasks, [&](int unit, const Optimum &optimum) {
         failed[unit] = 0;
@@ -178,9 +202,15 @@ bool DenseProblem::dispatch(int units, const double *states, const double *noise
             std::copy(optimum.columns.begin(), optimum.columns.end(), out);
             if (stage.future_column >= 0) out[stage.future_column] *= scale;
         }
-        if (row_dual)
-            for (int i = 0; i < data_.rows(); ++i)
-                row_dual[static_cast<size_t>(unit) * data_.rows() + i] = optimum.y[i] * scale;
+        if (!row_dual) return;
+        double *dual = row_dual + static_cast<size_t>(unit) * rows();
+        std::fill(dual, dual + rows(), 0.0);
+        for (int i = 0; i < data_.rows(); ++i) dual[inside_.row_of_kept(i)] = optimum.y[i] * scale;
+        const std::vector<int> &extras = optimum.node.extras;
+        for (size_t k = 0; k < extras.size(); ++k)
+            if (inside_.is_row(extras[k]))
+                dual[inside_.row_of(extras[k])] =
+                    optimum.y[data_.rows() + k] * (inside_.is_negated(extras[k]) ? -scale : scale);
     });
     return std::find(failed, failed + units, 1) == failed + units;
 }

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "dense_data.hpp"
+#include "dense_inside.hpp"
 #include "dense_node.hpp"
 #include "dense_search.hpp"
 
 // A dual feasible basis, and the dual bound that it promises a right-hand side: linear in what moves.
 struct Start {
     DenseNode node;  // with its inverse, if that is small
-    std::string given;  // statuses of columns and core rows, before they were moved to where it is dual feasible
+    std::string given;  // statuses of columns and core rows as they came
     bool is_usable = false;
     double constant = 0.0;
     struct Term {
@@ -61,25 +62,30 @@ class DenseProblem {
                   double *next_states, int8_t *bases_out, double *primal, double *row_dual, uint8_t *failed);
 
     const DenseData &data() const { return data_; }
-    int basis_length() const { return data_.columns() + data_.rows() + data_.extras(); }
+    int rows() const { return inside_.rows(); }
+    int basis_length() const { return inside_.cut_place(data_.cuts()); }
     int starts() const { return static_cast<int>(starts_.size()); }
     int64_t solves = 0, pivots = 0;
 
   private:
     struct Task {
         const double *state, *noise;
+        int number;
+        const Start *own;  // may start from it, too
     };
     void solve(const std::vector<Task> &tasks, const DenseSearch::Found &found);
-    void solve_slice(const Task *tasks, int begin, int count, const DenseSearch::Found &found);
+    void solve_slice(const Task *tasks, int count, const DenseSearch::Found &found);
     bool solve_units(int units, const double *states, const int *first, const int *last, const double *noises,
                      std::vector<Solved> &solved, int8_t *bases_out, uint8_t *failed);
     void add_slope(const Optimum &optimum, double *slope) const;
     std::shared_ptr<Start> start_of(const int8_t *basis, const std::vector<int> &extras) const;
     void write_basis(const DenseNode &node, int8_t *out) const;
 
+    Inside inside_;
     DenseData data_;
     int threads_;
     std::vector<char> moves_;  // by core row
     std::vector<Side> sides_;
     std::vector<std::shared_ptr<Start>> starts_;  // usable and different, the latest first
+    std::vector<std::shared_ptr<Start>> recent_;  // what keep_starts is likely to get next
 };

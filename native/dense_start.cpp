@@ -21,7 +21,7 @@ double Start::promise(const Side &side) const {
 }
 
 void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_t most) {
-    const int core = data_.columns() + data_.rows();
+    const int core = data_.columns() + inside_.rows();
     std::vector<std::shared_ptr<Start>> kept;
     const auto keep = [&](const std::shared_ptr<Start> &start) {
         const bool is_new = std::find(kept.begin(), kept.end(), start) == kept.end();
@@ -31,15 +31,21 @@ void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_
     for (int b = 0; b < count; ++b) {
         const int8_t *basis = bases + static_cast<size_t>(b) * length;
         extras.clear();
-        for (int extra = 0; extra < length - core; ++extra)
-            if (basis[core + extra] != kBasic && basis[core + extra] != kUsedLater) extras.push_back(extra);
+        for (int extra = 0; extra < data_.extras(); ++extra) {
+            const int place = inside_.extra_place(extra);  // of a cut that is younger than the basis: beyond its end
+            if (place < length && basis[place] != kBasic && basis[place] != kUsedLater) extras.push_back(extra);
+        }
         const auto is_same = [&](const std::shared_ptr<Start> &other) {
             return other->node.extras == extras && std::memcmp(other->given.data(), basis, core) == 0;
         };
-        const auto known = std::find_if(starts_.begin(), starts_.end(), is_same);
-        const auto fresh = std::find_if(kept.begin(), kept.end(), is_same);
-        keep(fresh != kept.end() ? *fresh : known != starts_.end() ? *known : start_of(basis, extras));
+        std::shared_ptr<Start> start;
+        for (const auto *among : {&kept, &starts_, &recent_}) {
+            const auto found = std::find_if(among->begin(), among->end(), is_same);
+            if (found != among->end()) start = *found;
+        }
+        keep(start ? start : start_of(basis, extras));
     }
+    recent_.clear();
     for (const std::shared_ptr<Start> &old : starts_) keep(old);
     starts_.swap(kept);
     if (!starts_.empty()) return;
@@ -61,9 +67,10 @@ std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::ve
     const int columns = data_.columns(), rows = data_.rows(), core = columns + rows;
     auto start = std::make_shared<Start>();
     DenseNode &node = start->node;
-    node.status.assign(basis, basis + core);
+    node.status.assign(basis, basis + columns);
+    for (int i = 0; i < rows; ++i) node.status.push_back(basis[inside_.row_place(i)]);
     node.extras = extras;
-    start->given.assign(reinterpret_cast<const char *>(basis), core);
+    start->given.assign(reinterpret_cast<const char *>(basis), columns + inside_.rows());
     for (int v = 0; v < core; ++v)
         if (node.status[v] == kBasic) node.head.push_back(v);
     if (node.size() != rows + static_cast<int>(node.extras.size()) || !node.refresh(data_)) return start;
@@ -107,8 +114,9 @@ std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::ve
 }
 
 void DenseProblem::write_basis(const DenseNode &node, int8_t *out) const {
-    const int core = data_.columns() + data_.rows();
-    std::copy(node.status.begin(), node.status.end(), out);
-    std::fill(out + core, out + core + data_.extras(), kBasic);
-    for (int extra : node.extras) out[core + extra] = data_.is_plane(extra) ? kAtUpper : kAtLower;
+    std::fill(out, out + basis_length(), kBasic);
+    std::copy(node.status.begin(), node.status.begin() + data_.columns(), out);
+    for (int i = 0; i < data_.rows(); ++i) out[inside_.row_place(i)] = node.status[data_.columns() + i];
+    for (int extra : node.extras)
+        out[inside_.extra_place(extra)] = data_.is_plane(extra) && !inside_.is_negated(extra) ? kAtUpper : kAtLower;
 }

@@ -119,7 +119,9 @@ class Worker {
     void move_bounds(const double *state, const double *noise);
     void raise_extras(const double *state, const double *noise);
     bool run_and_check();
+    double bound_by_duals();
     void reduce_costs();
+    void refine_duals();
     bool climb(const std::vector<Options> &ladder);
     void find_violated();
     int extras() const { return data_.planes.count() + cuts_.count(); }

@@ -12,6 +12,8 @@ namespace {
 
 // Values of a solved problem are believed when primal and dual objective agree this closely, relative.
 constexpr double kGapTolerance = 1e-6;
+// Beyond this the duals are refined.
+constexpr double kGoodGap = 1e-9;
 // Where a reduced cost has no bound to be paid at, it has to vanish; relative to a cost above 1.
 constexpr double kReducedCostTolerance = 1e-8;
 
@@ -93,6 +95,20 @@ bool Worker::run_and_check() {
     const double primal = Highs_getObjectiveValue(highs);
     // The dual objective, recomputed from the rows' duals, is what supports a cut, and a bound whatever these are
     // worth; where it does not meet the primal one they are not to be trusted, whatever the solver calls them.
+    const auto gap = [&](double dual) { return std::abs(primal - dual) / (1.0 + std::abs(primal)); };
+    double dual = bound_by_duals();
+    if (!(gap(dual) <= kGoodGap)) {
+        refine_duals();
+        dual = bound_by_duals();
+    }
+    objective = primal * data_.cost_scale;
+    dual_objective = dual * data_.cost_scale;
+    if (data_.future_column >= 0) x[data_.future_column] *= data_.cost_scale;
+    return gap(dual) <= kGapTolerance;
+}
+
+// The dual objective; minus infinity where a reduced cost would have to be paid at an infinite bound.
+double Worker::bound_by_duals() {
     reduce_costs();
     double dual = 0.0;
     for (int i = 0; i < total_rows(); ++i) {
@@ -106,12 +122,20 @@ bool Worker::run_and_check() {
         if (std::isfinite(bound))
             dual += d * bound;
         else if (std::abs(d) > kReducedCostTolerance * std::max(1.0, std::abs(cost_[j])))
-            return false;
+            return -std::numeric_limits<double>::infinity();
     }
-    objective = primal * data_.cost_scale;
-    dual_objective = dual * data_.cost_scale;
-    if (data_.future_column >= 0) x[data_.future_column] *= data_.cost_scale;
-    return std::abs(primal - dual) <= kGapTolerance * (1.0 + std::abs(primal));
+    return dual;
+}
+
+// Takes what is left of basic variables' reduced costs into the rows' duals.
+void Worker::refine_duals() {
+    const int rows = total_rows();
+    std::vector<HighsInt> basic(rows);
+    std::vector<double> left(rows), change(rows);
+    if (Highs_getBasicVariables(highs, basic.data()) == kHighsStatusError) return;
+    for (int k = 0; k < rows; ++k) left[k] = basic[k] >= 0 ? reduced_cost_[basic[k]] : -row_dual[-1 - basic[k]];
+    if (Highs_getBasisTransposeSolve(highs, left.data(), change.data(), nullptr, nullptr) == kHighsStatusError) return;
+    for (int i = 0; i < rows; ++i) row_dual[i] += change[i];
 }
 
 // Reduced costs c - yA from the rows' duals: those that HiGHS tells are as its pivots have moved them. A dual of the

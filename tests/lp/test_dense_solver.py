@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lp.test_stage_solvers import NOISES, STATES, random_cuts, random_template
-from pycobre.lp import BASIC, DenseSolver, HighsSolver, Starts, stage_solver
+from pycobre.lp import BASIC, Assembly, DenseSolver, HighsSolver, Starts, stage_solver
+from pycobre.lp.dense import rows_of_inverse
 
 WEIGHTS = np.full(8, 0.125)
 
@@ -60,6 +61,66 @@ def test_a_start_that_is_no_basis_or_not_dual_feasible_is_left_out():
     for bases in (nonsense, exchanged, np.concatenate([nonsense, good])):
         found = dense.expectation(states, openings, WEIGHTS, Starts(np.zeros(9, dtype=np.int64), bases))
         assert found.value == pytest.approx(expected, rel=1e-9)
+    assert dense.counts.handed_over == 0
+
+
+def with_limits(seed):
+    """The random problem with rows of one bound: a least outflow that may be missed, and a ceiling."""
+    rng = np.random.default_rng(seed)
+    lp = Assembly(f"limits {seed}")
+    storages = [lp.column(f"v{h}", upper=50.0) for h in range(2)]
+    demand, ceiling = lp.row("demand", 40.0, 40.0), lp.row("ceiling", -np.inf, 18.0)
+    for j in range(5):
+        g = lp.column(f"g{j}", cost=rng.uniform(1, 100), upper=rng.uniform(2, 9))
+        lp.add(demand, g, 1.0)
+        lp.add(ceiling, g, 1.0)
+    lp.add(demand, lp.column("deficit", cost=500.0), 1.0)
+    for h in range(2):
+        q, s, missed = (
+            lp.column(f"{name}{h}", cost=cost) for name, cost in (("q", 0), ("s", 0.01), ("m", 7))
+        )
+        lp.add(demand, q, rng.uniform(0.6, 1.2))
+        water, least = lp.row(f"water{h}", 6.0, 6.0), lp.row(f"least{h}", 9.0, np.inf)
+        for column in (storages[h], q, s):
+            lp.add(water, column, 1.0)
+        for column in (q, s, missed):
+            lp.add(least, column, 1.0)
+        lp.move_by_state(water, h, 1.0)
+        lp.move_by_state(least, 2, 0.2)
+        lp.move_by_noise(water, h, 1.5)
+    return lp.template(
+        states_in=STATES,
+        noises=NOISES,
+        state_columns=storages,
+        carried_constant=[2.0],
+        carried_state=[(0, 2, 0.5)],
+        carried_noise=[(0, 2, 1.0)],
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_with_one_bound_are_out_of_the_inverse_and_nobody_sees_it(seed):
+    rng = np.random.default_rng(30 + seed)
+    template = with_limits(seed)
+    assert rows_of_inverse(template) == 3 < len(template.row_lower)
+    dense, highs = both(template, *random_cuts(rng, 9))
+    states, openings = rng.uniform(0.0, 40.0, (25, STATES)), rng.standard_normal((8, NOISES))
+    ours = dense.expectation(states, openings, WEIGHTS, Starts.slacks(25))
+    theirs = highs.expectation(states, openings, WEIGHTS, Starts.slacks(25))
+    assert ours.value == pytest.approx(theirs.value, rel=1e-9)
+    assert ours.slope == pytest.approx(theirs.slope, rel=1e-6, abs=1e-6)
+    # Duals and bases are those of the whole problem: each solver starts from the other's, and stays there.
+    noises = openings[rng.integers(0, 8, 25)]
+    own = dense.dispatch(states, noises, Starts(np.arange(25)), full=True, bases=True)
+    before = highs.counts.pivots
+    same = highs.dispatch(states, noises, Starts.each(own.basis), full=True, bases=True)
+    assert highs.counts.pivots == before
+    assert own.row_dual == pytest.approx(same.row_dual, abs=1e-7)
+    assert (own.row_dual[:, [template.row_names.index(f"least{h}") for h in range(2)]] > 0.0).any()
+    before = dense.counts.pivots
+    again = dense.dispatch(states, noises, Starts.each(same.basis), full=True)
+    assert dense.counts.pivots == before
+    assert again.primal == pytest.approx(own.primal, abs=1e-9)
     assert dense.counts.handed_over == 0
 
 

@@ -27,11 +27,14 @@ from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
 from pycobre.lp.template import StageTemplate
 
-MOST_ROWS = 100
-"""Up to this many core rows a dense inverse is quicker than HiGHS."""
+MOST_ROWS = 50
+"""Up to this many core rows, those with one bound not counted, a dense inverse is quicker than HiGHS."""
 
 MOST_STARTS = 64
 """So many bases are kept: beyond it choosing costs more than a better start saves."""
+
+FEW_STARTS = 16
+"""With fewer, those of the same states are worth an exchange between ranks."""
 
 SolverKind = Literal["auto", "dense", "highs"]
 """Who solves stage problems; ``auto`` goes by their size."""
@@ -46,18 +49,29 @@ def stage_solver(
     threads: int = 1,
 ) -> StageSolver:
     """The solver for *template*: dense up to :data:`MOST_ROWS` core rows, unless *kind* says which."""
-    dense = len(template.row_lower) <= MOST_ROWS if kind == "auto" else kind == "dense"
+    dense = rows_of_inverse(template) <= MOST_ROWS if kind == "auto" else kind == "dense"
     made: type[DenseSolver | HighsSolver] = DenseSolver if dense else HighsSolver
     return made(template, future_lower=future_lower, cost_scale=cost_scale, threads=threads)
+
+
+def rows_of_inverse(template: StageTemplate) -> int:
+    """Core rows that the dense solver's inverse always has: those with one bound are rows while they bind.
+
+    Unless noise moves them.
+    """
+    stays = np.isfinite(template.row_lower) == np.isfinite(template.row_upper)
+    stays[template.row_noise.row] = True
+    return int(stays.sum())
 
 
 class DenseSolver(StageSolver):
     """Dual simplex in which planes and cuts are rows only while they are binding.
 
-    A right-hand side starts from whichever known basis promises it the highest dual bound. Right-hand sides
-    that pivot alike share the work, but each has numbers of its own: its result is a function of the
-    template, the cuts, the known bases and itself. A unit of work with one that ends without a clean optimum
-    is solved by HiGHS as a whole; such units are counted.
+    A right-hand side starts from whichever known basis promises it the highest dual bound; of larger
+    problems, the openings of a unit of work after the first may start from that one's optimum, too.
+    Right-hand sides that pivot alike share the work, but each has numbers of its own: its result is a
+    function of the template, the cuts, the known bases, its unit's first opening and itself. A unit of work
+    with one that ends without a clean optimum is solved by HiGHS as a whole; such units are counted.
 
     Parameters
     ----------
@@ -103,6 +117,11 @@ class DenseSolver(StageSolver):
     def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
         """All of them, whatever their forward pass; with them the latest kept before."""
         self._problem.keep_starts(fresh.reshape(-1, fresh.shape[2]), MOST_STARTS)
+
+    @property
+    def takes_dispatched(self) -> bool:
+        """While there are few others."""
+        return self._problem.starts < FEW_STARTS
 
     @property
     def keeps_starts(self) -> bool:

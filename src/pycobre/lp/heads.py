@@ -125,6 +125,11 @@ class HeadSolver(StageSolver):
         self._trained.keep_starts(passes, fresh)
 
     @property
+    def takes_dispatched(self) -> bool:
+        """Of the trained solver."""
+        return self._trained.takes_dispatched
+
+    @property
     def keeps_starts(self) -> bool:
         """Of the trained solver."""
         return self._trained.keeps_starts

@@ -98,6 +98,11 @@ class HighsSolver(StageSolver):
         self._kept.keep(passes, fresh[0])
 
     @property
+    def takes_dispatched(self) -> bool:
+        """Always: they had the same incoming states."""
+        return True
+
+    @property
     def keeps_starts(self) -> bool:
         """Whether any was kept."""
         return bool(self._kept)

@@ -295,6 +295,11 @@ class StageSolver(ABC):
 
     @property
     @abstractmethod
+    def takes_dispatched(self) -> bool:
+        """Whether a backward pass gains by the bases that the dispatches of its iteration ended with."""
+
+    @property
+    @abstractmethod
     def keeps_starts(self) -> bool:
         """Whether there are kept bases to start from, or none is needed."""
 

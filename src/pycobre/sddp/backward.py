@@ -137,11 +137,13 @@ class Backward:
     def _starts(self, node: int, numbers: IntArray) -> Starts:
         """Where trial points of the forward passes *numbers* (M,) at *node* start.
 
-        For a solver that does not choose, from what dispatches there ended with: they had the same incoming
-        states, and another noise. A forward pass that did not come by takes the basis of the first that did;
-        where none did, they are those of an earlier iteration.
+        From what dispatches there ended with: they had the same incoming states, and another noise. A solver
+        that chooses keeps them among others, while it has few. For one that does not, a forward pass that
+        did not come by takes the basis of the first that did; where none did, they are those of an earlier
+        iteration.
         """
-        if self.solvers[node].chooses_starts:
+        solver = self.solvers[node]
+        if not solver.takes_dispatched:
             return self.policy.starts(numbers)
         came_by = np.flatnonzero((self.paths == node).any(axis=1))
         if len(came_by) == 0:
@@ -149,6 +151,9 @@ class Backward:
         blocks = [block_of(len(self.paths), rank, self.comm.size) for rank in range(self.comm.size)]
         counts = [int(((came_by >= block.start) & (came_by < block.stop)).sum()) for block in blocks]
         bases = gather(self.comm, self.dispatched[node], counts)
+        if solver.chooses_starts:
+            solver.keep_starts(came_by.tolist(), bases[np.newaxis])
+            return self.policy.starts(numbers)
         place = np.minimum(np.searchsorted(came_by, numbers), len(came_by) - 1)
         return Starts(np.where(came_by[place] == numbers, place, 0), bases)
 

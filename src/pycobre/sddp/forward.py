@@ -225,7 +225,7 @@ class _Walkers:
         if is_new:
             starts = Starts.each(self._bases_of_last_steps(node, members))
         try:
-            wanted = not solver.chooses_starts and (is_new or not self.keep)
+            wanted = solver.takes_dispatched and (is_new or not self.keep)
             dispatch = solver.dispatch(state, noise, starts, full=self.keep, bases=wanted)
         except StageUnsolved as unsolved:
             unit = unsolved.unsolved.unit
