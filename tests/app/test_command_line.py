@@ -44,6 +44,22 @@ def test_json_has_one_object_a_line_and_a_result_last(pycobre_run, last_record, 
     assert Results.open(tmp_path / "out").status == "complete"
 
 
+@pytest.mark.parametrize("how", [(), ("--ranks", "2")])
+def test_a_reader_that_leaves_ends_the_run_as_it_ends_any_command(toy, tmp_path, how):
+    """As with ``| head``: no traceback, and no talk of bugs."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "pycobre.app.cli", "run", str(toy), "--out", str(out), "--json", *how]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+        assert ran.stdout is not None
+        assert ran.stdout.readline().startswith(b"{")
+        ran.stdout.close()
+        assert ran.stderr is not None
+        told = ran.stderr.read().decode()
+        assert ran.wait(60) != 0
+    assert "bug" not in told
+    assert "Traceback" not in told
+
+
 def test_a_risk_averse_bound_is_labelled_and_not_compared(pycobre_run, last_record, toy, tmp_path):
     """With the dearest third alone it never rains: 150 MW at 50, then 100 at 100, and the water at last."""
     case = tmp_path / "toy"

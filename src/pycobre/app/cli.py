@@ -111,6 +111,8 @@ def run(
         except KeyboardInterrupt:
             if as_json and rank == 0:
                 _line(failure_line("interrupted", "interrupted", 130, request.output))
+        except BrokenPipeError:
+            raise  # nobody reads what we say any more: main knows
         except Exception as error:
             _fail(error, rank, request, as_json)
     if finished is None or finished.status == "interrupted":
