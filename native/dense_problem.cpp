@@ -114,6 +114,7 @@ bool DenseProblem::solve_units(int units, const double *states, const int *first
         if (first_of[unit_of[task]] == task) write_basis(optimum.node, bases_out + unit_of[task] * length);
     };
     solve(tasks, take);
+    recent_.clear();
     if (!others.empty()) {  // start from the optimum of their unit's first, if that is best
         std::vector<std::shared_ptr<Start>> own(units);
         std::atomic<int> next{0};

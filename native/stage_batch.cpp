@@ -2,7 +2,9 @@
 #include "stage_problem.hpp"
 
 #include <algorithm>
-#include <thread>
+#include <atomic>
+
+#include "crew.hpp"
 
 void Counts::add(const Counts &other) {
     solves += other.solves;
@@ -49,16 +51,13 @@ template <class Job> Failure StageProblem::over_units(int units, Job job) {
         workers_[member] = std::make_unique<Worker>(data_, cuts_, options_);
         workers_[member]->choose_rows(rows_);
     }
-    auto work = [&](int member) {
-        for (int unit = member; unit < units; unit += crew) {
+    std::atomic<int> next{0};  // ascending: no unit is taken before a lower one
+    run_crew(crew, [&](int member) {
+        for (int unit = next++; unit < units; unit = next++) {
             failures[member] = job(*workers_[member], unit);
             if (failures[member].unit >= 0) return;
         }
-    };
-    std::vector<std::thread> threads;
-    for (int member = 1; member < crew; ++member) threads.emplace_back(work, member);
-    if (crew > 0) work(0);
-    for (std::thread &thread : threads) thread.join();
+    });
     for (int member = 0; member < crew && !keep_; ++member) {
         counts_.add(workers_[member]->counts);
         workers_[member].reset();

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy.optimize import linprog
 
 import pycobre
+from parity.tree import least_cost
 from pycobre.case import check_case, load_case
 from pycobre.results import read_policy
 from pycobre.stochastic import inflow_recursion
@@ -168,12 +168,7 @@ def value_from(stage: int, storage: tuple[float, ...], past: list[Past], noise: 
             power = {first + 1: productivity[0], first + 4: productivity[1]}
             rows.append(power | {first + 6: 1.0, first + 7: 1.0, first + 8: -1.0})
             sides.append(100.0)
-    matrix = np.zeros((len(rows), len(cost)))
-    for i, row in enumerate(rows):
-        matrix[i, list(row)] = list(row.values())
-    found = linprog(cost, A_eq=matrix, b_eq=sides, bounds=bounds, method="highs")
-    assert found.status == 0
-    return float(found.fun)
+    return least_cost(cost, rows, sides, bounds)
 
 
 def observed() -> list[Past]:

@@ -65,7 +65,7 @@ def rows_of_inverse(template: StageTemplate) -> int:
 
 
 class DenseSolver(StageSolver):
-    """Dual simplex in which planes and cuts are rows only while they are binding.
+    """Dual simplex in which planes, cuts and rows with one bound are rows only while they are binding.
 
     A right-hand side starts from whichever known basis promises it the highest dual bound; of larger
     problems, the openings of a unit of work after the first may start from that one's optimum, too.

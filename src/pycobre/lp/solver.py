@@ -241,7 +241,7 @@ class StageSolver(ABC):
     has_future
         Whether it has a future cost, and takes cuts.
     chooses_starts
-        Whether a unit starts from whichever kept basis is best for it: then it takes no others.
+        Whether a unit starts from whichever kept basis is best for it, not from its own.
     chooses_rows
         Whether :meth:`choose_rows` makes a difference.
     """

@@ -79,15 +79,7 @@ class Link:
         LinkEnded
             The other side is gone.
         """
-        try:
-            count = self.socket.recv_into(room)
-        except BlockingIOError:
-            return 0
-        except OSError as error:
-            raise LinkEnded(error.errno, error.strerror) from error
-        if count == 0 and room.nbytes:
-            raise LinkEnded(0, "it closed the connection")
-        return count
+        return self.receive_parts((room,))
 
     def receive_parts(self, rooms: Sequence[memoryview]) -> int:
         """Bytes that came into *rooms*, one after another, just now; 0 when there are none yet.
@@ -103,7 +95,7 @@ class Link:
             return 0
         except OSError as error:
             raise LinkEnded(error.errno, error.strerror) from error
-        if count == 0:
+        if count == 0 and any(room.nbytes for room in rooms):
             raise LinkEnded(0, "it closed the connection")
         return count
 
