@@ -126,7 +126,7 @@ double DenseData::times(int extra, const double *x) const {
     return sum + x[stage.future_column];
 }
 
-int DenseData::most_violated(const Side &side, const double *x) const {
+int DenseData::most_violated_plane(const Side &side, const double *x) const {
     double worst = 0.0;
     int found = -1;
     for (int plane = 0; plane < planes_; ++plane) {
@@ -138,10 +138,15 @@ int DenseData::most_violated(const Side &side, const double *x) const {
             found = plane;
         }
     }
-    if (found >= 0 || cuts_ == 0) return found;
+    return found;
+}
+
+int DenseData::most_violated_cut(const Side &side, const double *x) const {
+    if (cuts_ == 0) return -1;
+    int found = -1;
     const int decided = stage.decided();
     const double future = x[stage.future_column];
-    worst = kViolationTolerance * std::max(1.0, std::abs(future));
+    double worst = kViolationTolerance * std::max(1.0, std::abs(future));
     for (int first = 0; first < cuts_; first += kLanes) {
         double sum[kLanes];
         for (int lane = 0; lane < kLanes; ++lane) sum[lane] = side.height[planes_ + first + lane] - future;

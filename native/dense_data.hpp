@@ -33,8 +33,9 @@ class DenseData {
     // row += factor · coefficients of the extra.
     void add_extra(int extra, double factor, double *row) const;
     double times(int extra, const double *x) const;  // coefficients of the extra · x
-    // The extra that x violates most, planes before cuts, or -1.
-    int most_violated(const Side &side, const double *x) const;
+    // The plane and the cut that x violates most, or -1.
+    int most_violated_plane(const Side &side, const double *x) const;
+    int most_violated_cut(const Side &side, const double *x) const;
     double carried_slope(int extra, int i) const {
         const int cut = extra - planes_;
         return carried_[(static_cast<size_t>(cut / kLanes) * stage.carried() + i) * kLanes + cut % kLanes];

@@ -46,6 +46,7 @@ class DenseSearch {
         int variable;
     };
     bool choose(const DenseNode &node, int member, Leaving &leaving);
+    double norm_of(const DenseNode &node, int extra);
     bool settle(const DenseNode &node, int member, const Found &found);
     void again(const DenseNode &node, const std::vector<int> &members);
     void fresh_numbers(DenseNode &node, const std::vector<int> &members);
@@ -62,5 +63,6 @@ class DenseSearch {
     std::vector<std::unique_ptr<DenseNode>> stack_, spare_;
     std::vector<Candidate> candidates_;
     std::vector<double> rho_, row_, full_, column_, amounts_, flipped_, exact_y_, exact_d_;
+    std::vector<std::pair<int, double>> norms_;  // of extras at the basis at hand
     bool has_exact_duals_ = false;
 };
