@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "crew.hpp"
 
@@ -38,15 +40,16 @@ void DenseProblem::solve_slice(const Task *tasks, int count, const DenseSearch::
     run_crew(std::min(threads_, count), [&](int) {
         for (int k = next++; k < count; k = next++) {
             data_.place(tasks[k].state, tasks[k].noise, sides_[k]);
-            chosen[k] = tasks[k].own ? tasks[k].own : starts_[0].get();
-            double best = chosen[k]->promise(sides_[k]);
-            for (const std::shared_ptr<Start> &start : starts_) {
-                const double promise = start->promise(sides_[k]);
-                if (promise > best) {
-                    best = promise;
-                    chosen[k] = start.get();
+            double best = -std::numeric_limits<double>::infinity();
+            for (const Starts *among : {tasks[k].own, &std::as_const(starts_)})
+                for (size_t s = 0; among && s < among->size(); ++s) {
+                    const Start *start = (*among)[s].get();
+                    const double promise = start ? start->promise(sides_[k]) : best;
+                    if (promise > best || !chosen[k]) {
+                        best = promise;
+                        chosen[k] = start;
+                    }
                 }
-            }
         }
     });
     // Those with the same start go together, but not so many that a thread is left without work.
@@ -92,44 +95,39 @@ bool DenseProblem::solve_units(int units, const double *states, const int *first
                                const double *noises, std::vector<Solved> &solved, int8_t *bases_out,
                                uint8_t *failed) {
     const size_t width = data_.stage.states_in, length = basis_length();
-    std::vector<Task> tasks, others;
+    const bool is_large = data_.rows() >= kManyRows;
     std::vector<int> unit_of, first_of;
+    int most = 0;
     for (int unit = 0; unit < units; ++unit) {
         first_of.push_back(static_cast<int>(unit_of.size()));
-        for (int opening = first[unit]; opening < last[unit]; ++opening) {
-            const double *noise = noises + static_cast<size_t>(opening) * data_.stage.noises;
-            const bool waits = data_.rows() >= kManyRows && opening > first[unit];
-            (waits ? others : tasks).push_back({states + unit * width, noise, static_cast<int>(unit_of.size()), nullptr});
-            unit_of.push_back(unit);
-        }
+        unit_of.insert(unit_of.end(), last[unit] - first[unit], unit);
+        most = std::max(most, last[unit] - first[unit]);
     }
     solved.assign(unit_of.size(), {});
+    std::vector<Starts> own(units);
+    if (is_large)
+        for (int unit = 0; unit < units; ++unit) own[unit].resize(last[unit] - first[unit]);
     const auto take = [&](int task, const Optimum &optimum) {
+        const int unit = unit_of[task], place = task - first_of[unit];
         Solved &result = solved[task];
         result.is_clean = true;
         result.value = optimum.dual * data_.stage.cost_scale;
         result.slope.assign(width, 0.0);
         add_slope(optimum, result.slope.data());
         result.binding = optimum.node.extras;
-        if (first_of[unit_of[task]] == task) write_basis(optimum.node, bases_out + unit_of[task] * length);
+        if (place == 0) write_basis(optimum.node, bases_out + unit * length);
+        if (is_large && 2 * place < most) own[unit][place] = start_of(optimum);
     };
-    solve(tasks, take);
-    recent_.clear();
-    if (!others.empty()) {  // start from the optimum of their unit's first, if that is best
-        std::vector<std::shared_ptr<Start>> own(units);
-        std::atomic<int> next{0};
-        run_crew(std::min(threads_, units), [&](int) {
-            for (int unit = next++; unit < units; unit = next++)
-                if (solved[first_of[unit]].is_clean)
-                    own[unit] = start_of(bases_out + unit * length, solved[first_of[unit]].binding);
-        });
-        for (Task &task : others) {
-            const Start *start = own[unit_of[task.number]].get();
-            if (start && start->is_usable) task.own = start;
-        }
-        solve(others, take);
-        for (const std::shared_ptr<Start> &start : own)
-            if (start) recent_.push_back(start);
+    std::vector<Task> tasks;
+    for (int begin = 0, end; begin < most; begin = end) {
+        end = is_large ? std::max(1, 2 * begin) : most;
+        tasks.clear();
+        for (int unit = 0; unit < units; ++unit)
+            for (int place = begin; place < end && first[unit] + place < last[unit]; ++place)
+                tasks.push_back({states + unit * width,
+                                 noises + static_cast<size_t>(first[unit] + place) * data_.stage.noises,
+                                 first_of[unit] + place, &own[unit]});
+        solve(tasks, take);
     }
     std::fill(failed, failed + units, 0);
     for (size_t task = 0; task < solved.size(); ++task) {
@@ -187,7 +185,7 @@ bool DenseProblem::dispatch(int units, const double *states, const double *noise
     std::vector<Task> tasks;
     for (int unit = 0; unit < units; ++unit)
         tasks.push_back({states + static_cast<size_t>(unit) * stage.states_in,
-                         noises + static_cast<size_t>(unit) * stage.noises, unit, nullptr});
+                         noises + static_cast<size_t>(unit) * stage.noises, unit});
     std::fill(failed, failed + units, 1);
     solve(tasks, [&](int unit, const Optimum &optimum) {
         failed[unit] = 0;

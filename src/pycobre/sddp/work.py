@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
 
-OPENINGS_A_PART = 5
+OPENINGS_A_PART = 20
 """At most, unless told otherwise. Fewer make better balance; more make use of each other, one solve starting
 from the last."""
 
