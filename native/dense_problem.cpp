@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <map>
 #include <mutex>
-#include <utility>
 
 #include "crew.hpp"
 
@@ -24,32 +22,36 @@ DenseProblem::DenseProblem(StageData data, int threads)
     keep_starts(0, 0, nullptr, 1);
 }
 
-// Calls found(task, optimum), from any thread, for every task that ends with a clean optimum.
+// Calls found(task, optimum), from any thread, for every task that ends with a clean optimum: from the start that
+// promises most or, where that leads to nothing, from the next.
 void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Found &found) {
     const int count = static_cast<int>(tasks.size()), slice = kSlice * threads_;
-    if (starts_.empty()) return;
-    for (int begin = 0; begin < count; begin += slice)
-        solve_slice(tasks.data() + begin, std::min(slice, count - begin), found);
+    for (int begin = 0; begin < count; begin += slice) {
+        const std::vector<Task> left = solve_slice(tasks.data() + begin, std::min(slice, count - begin), found);
+        solve_slice(left.data(), static_cast<int>(left.size()), found);
+    }
     solves += count;
 }
 
-void DenseProblem::solve_slice(const Task *tasks, int count, const DenseSearch::Found &found) {
+std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int count,
+                                                          const DenseSearch::Found &found) {
     if (sides_.size() < static_cast<size_t>(count)) sides_.resize(count);
     std::vector<const Start *> chosen(count);
+    std::vector<char> is_done(count, 0);
     std::atomic<int> next{0};
     run_crew(std::min(threads_, count), [&](int) {
         for (int k = next++; k < count; k = next++) {
             data_.place(tasks[k].state, tasks[k].noise, sides_[k]);
-            double best = -std::numeric_limits<double>::infinity();
-            for (const Starts *among : {tasks[k].own, &std::as_const(starts_)})
-                for (size_t s = 0; among && s < among->size(); ++s) {
-                    const Start *start = (*among)[s].get();
-                    const double promise = start ? start->promise(sides_[k]) : best;
-                    if (promise > best || !chosen[k]) {
-                        best = promise;
-                        chosen[k] = start;
-                    }
-                }
+            double best = 0.0;
+            const auto consider = [&](const std::shared_ptr<Start> &start) {
+                if (!start || start.get() == tasks[k].vain) return;
+                const double promise = start->promise(sides_[k]);
+                if (chosen[k] && !(promise > best)) return;
+                best = promise;
+                chosen[k] = start.get();
+            };
+            if (tasks[k].own) std::for_each(tasks[k].own->begin(), tasks[k].own->end(), consider);
+            std::for_each(starts_.begin(), starts_.end(), consider);
         }
     });
     // Those with the same start go together, but not so many that a thread is left without work.
@@ -61,6 +63,7 @@ void DenseProblem::solve_slice(const Task *tasks, int count, const DenseSearch::
     std::vector<Group> groups;
     std::map<const Start *, int> open;
     for (int k = 0; k < count; ++k) {
+        if (!chosen[k]) continue;
         int &at = open.emplace(chosen[k], -1).first->second;
         if (at < 0 || (threads_ > 1 && groups[at].members.size() >= most)) {
             at = static_cast<int>(groups.size());
@@ -84,11 +87,21 @@ void DenseProblem::solve_slice(const Task *tasks, int count, const DenseSearch::
                 if (!fresh.refresh(data_)) continue;
             }
             search.run(data_, start.has_inverse() ? start : fresh, sides_, groups[g].members,
-                       [&](int k, const Optimum &optimum) { found(tasks[k].number, optimum); });
+                       [&](int k, const Optimum &optimum) {
+                           found(tasks[k].number, optimum);
+                           is_done[k] = 1;
+                       });
         }
         const std::lock_guard<std::mutex> lock(totals);
         pivots += search.pivots;
     });
+    std::vector<Task> left;
+    for (int k = 0; k < count; ++k) {
+        if (is_done[k] || !chosen[k]) continue;
+        left.push_back(tasks[k]);
+        left.back().vain = chosen[k];
+    }
+    return left;
 }
 
 bool DenseProblem::solve_units(int units, const double *states, const int *first, const int *last,

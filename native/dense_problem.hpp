@@ -72,10 +72,11 @@ class DenseProblem {
     struct Task {
         const double *state, *noise;
         int number;
-        const Starts *own = nullptr;  // may start from those that are there, too
+        const Starts *own = nullptr;    // may start from those that are there, too
+        const Start *vain = nullptr;    // has tried this one
     };
     void solve(const std::vector<Task> &tasks, const DenseSearch::Found &found);
-    void solve_slice(const Task *tasks, int count, const DenseSearch::Found &found);
+    std::vector<Task> solve_slice(const Task *tasks, int count, const DenseSearch::Found &found);
     bool solve_units(int units, const double *states, const int *first, const int *last, const double *noises,
                      std::vector<Solved> &solved, int8_t *bases_out, uint8_t *failed);
     void add_slope(const Optimum &optimum, double *slope) const;
