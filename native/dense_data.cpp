@@ -25,8 +25,10 @@ DenseData::DenseData(StageData given)
     for (int j : stage.planes.index) is_limited[j] = 1;
     for (int j : stage.state_columns) is_limited[j] = 1;
     if (stage.future_column >= 0) is_limited[stage.future_column] = 1;
-    for (int j = 0; j < columns_; ++j)
+    for (int j = 0; j < columns_; ++j) {
         if (is_limited[j]) limited.push_back(j);
+        if (lower[j] != upper[j]) movable.push_back(j);
+    }
     row_start.assign(rows_ + 1, 0);
     for (int row : stage.index) ++row_start[row + 1];
     for (int i = 0; i < rows_; ++i) row_start[i + 1] += row_start[i];
@@ -112,6 +114,16 @@ void DenseData::add_extra(int extra, double factor, double *row) const {
     row[stage.future_column] += factor;
     for (int i = 0; i < stage.decided(); ++i)
         row[stage.state_columns[i]] -= factor * decided_slope(extra - planes_, i);
+}
+
+void DenseData::clear_extra(int extra, double *row) const {
+    if (is_plane(extra)) {
+        for (int k = stage.planes.start[extra]; k < stage.planes.start[extra + 1]; ++k)
+            row[stage.planes.index[k]] = 0.0;
+        return;
+    }
+    row[stage.future_column] = 0.0;
+    for (int column : stage.state_columns) row[column] = 0.0;
 }
 
 double DenseData::times(int extra, const double *x) const {

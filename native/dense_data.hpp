@@ -32,6 +32,7 @@ class DenseData {
     double coefficient(int extra, int column) const;
     // row += factor · coefficients of the extra.
     void add_extra(int extra, double factor, double *row) const;
+    void clear_extra(int extra, double *row) const;  // zeros where the extra has coefficients
     double times(int extra, const double *x) const;  // coefficients of the extra · x
     // The plane and the cut that x violates most, or -1.
     int most_violated_plane(const Side &side, const double *x) const;
@@ -46,6 +47,7 @@ class DenseData {
     std::vector<int> row_start, row_index;   // A by rows
     std::vector<double> row_value;
     std::vector<int> limited;  // columns that are in a plane or a cut
+    std::vector<int> movable;  // columns that are not fixed
 
   private:
     static constexpr int kLanes = 8;  // cuts of a block: sums run over them side by side

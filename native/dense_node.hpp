@@ -39,6 +39,10 @@ class DenseNode {
     // rho: the row of the inverse at a position, or that of an extra that is about to become a row.
     void row_at(int position, std::vector<double> &rho) const;
     void row_for(const DenseData &data, int extra, std::vector<double> &rho) const;
+    // Coefficients of the basic variables in an extra, padded to the stride.
+    void basic_part(const DenseData &data, int extra, std::vector<double> &part) const;
+    // Element of such a row in a variable's column, by column_for of it.
+    double pivot_of(const DenseData &data, int extra, int variable, const std::vector<double> &column) const;
     // rho · A, for all columns; of the extra that is about to become a row its own part as well.
     void times_matrix(const DenseData &data, const std::vector<double> &rho, int joining,
                       std::vector<double> &row) const;
