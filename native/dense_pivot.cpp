@@ -17,10 +17,12 @@ constexpr double kDrift = 1e-7;       // by how much an element may differ betwe
 
 void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving) {
     const int columns = data_->columns(), rows = data_->rows();
-    if (leaving.extra >= 0)
-        node.row_for(*data_, leaving.extra, rho_);
-    else
+    if (leaving.extra >= 0) {
+        find_row(node, leaving.extra);
+    } else {
         node.row_at(leaving.position, rho_);
+        rho_of_ = -1;
+    }
     node.times_matrix(*data_, rho_, leaving.extra, row_);
     const double sign = leaving.direction;
     candidates_.clear();
@@ -33,7 +35,7 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
     };
     for (int j : data_->movable) {
         const int8_t at = node.status[j];
-        if (at == kBasic) continue;
+        if (std::abs(row_[j]) < kLeastAlpha || at == kBasic) continue;
         add(j, at, row_[j], node.d[j], at == kAtZero ? kInfinity : data_->upper[j] - data_->lower[j]);
     }
     for (int i = 0; i < rows; ++i) {

@@ -45,6 +45,7 @@ void DenseSearch::run(const DenseData &data, const DenseNode &start, const std::
         stack_.pop_back();
         has_exact_duals_ = false;
         norms_.clear();
+        rho_of_ = -1;
         leaving.clear();
         unclear.clear();
         for (int member : node->members) {
@@ -120,6 +121,7 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
     const auto consider = [&](int extra) {
         if (extra < 0 || std::find(node.extras.begin(), node.extras.end(), extra) != node.extras.end()) return;
         const double excess = std::abs(data_->times(extra, full_.data()) - walker.side->height[extra]);
+        if (excess * excess <= best) return;  // no weight is below 1
         const double score = excess * excess / norm_of(node, extra);
         if (score <= best) return;
         best = score;
@@ -133,11 +135,16 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
     return leaving.position >= 0 || leaving.extra >= 0;
 }
 
+void DenseSearch::find_row(const DenseNode &node, int extra) {
+    if (rho_of_ != extra) node.row_for(*data_, extra, rho_);
+    rho_of_ = extra;
+}
+
 // The pricing weight that an extra's row would have.
 double DenseSearch::norm_of(const DenseNode &node, int extra) {
     for (const auto &[known, norm] : norms_)
         if (known == extra) return norm;
-    node.row_for(*data_, extra, rho_);
+    find_row(node, extra);
     double norm = 0.0;
     for (double r : rho_) norm += r * r;
     norms_.emplace_back(extra, norm);
