@@ -138,15 +138,19 @@ double DenseData::times(int extra, const double *x) const {
     return sum + x[stage.future_column];
 }
 
-int DenseData::most_violated_plane(const Side &side, const double *x) const {
-    double worst = 0.0;
+int DenseData::most_violated_plane(const Side &side, const double *x, const double *weight) const {
+    double best = 0.0;
     int found = -1;
     for (int plane = 0; plane < planes_; ++plane) {
         const int column = stage.planes.column[plane];
-        const double scale = std::max(1.0, std::abs(column < 0 ? side.height[plane] : x[column]));
-        const double violation = (times(plane, x) - side.height[plane]) / scale;
-        if (violation > std::max(worst, kViolationTolerance)) {
-            worst = violation;
+        const double excess = times(plane, x) - side.height[plane];
+        if (excess <= kViolationTolerance) continue;
+        if (excess <= kViolationTolerance * std::abs(column < 0 ? side.height[plane] : x[column])) continue;
+        double norm = 1.0;
+        for (int k = stage.planes.start[plane]; k < stage.planes.start[plane + 1]; ++k)
+            norm += stage.planes.value[k] * stage.planes.value[k] * weight[stage.planes.index[k]];
+        if (excess * excess > best * norm) {
+            best = excess * excess / norm;
             found = plane;
         }
     }

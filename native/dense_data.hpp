@@ -35,7 +35,7 @@ class DenseData {
     void clear_extra(int extra, double *row) const;  // zeros where the extra has coefficients
     double times(int extra, const double *x) const;  // coefficients of the extra · x
     // The plane and the cut that x violates most, or -1.
-    int most_violated_plane(const Side &side, const double *x) const;
+    int most_violated_plane(const Side &side, const double *x, const double *weight) const;
     int most_violated_cut(const Side &side, const double *x) const;
     double carried_slope(int extra, int i) const {
         const int cut = extra - planes_;

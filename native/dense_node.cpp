@@ -35,6 +35,12 @@ void DenseNode::fill_columns(const DenseData &data, const std::vector<double> &x
         if (head[p] < data.columns()) full[head[p]] = x[p];
 }
 
+void DenseNode::fill_weights(const DenseData &data, std::vector<double> &full) const {
+    full.assign(data.columns(), 0.0);
+    for (int p = 0; p < size(); ++p)
+        if (head[p] < data.columns()) full[head[p]] = weight[p];
+}
+
 void DenseNode::fill_limited(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const {
     full.resize(data.columns());
     for (int j : data.limited)

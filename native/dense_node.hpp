@@ -34,6 +34,8 @@ class DenseNode {
     void fill_columns(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
     // The same, but only what planes and cuts look at.
     void fill_limited(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
+    // Pricing weights of basic columns, and 0 of others.
+    void fill_weights(const DenseData &data, std::vector<double> &full) const;
     // Value of a variable that is not basic.
     double resting(const DenseData &data, const Side &side, int variable) const;
     // rho: the row of the inverse at a position, or that of an extra that is about to become a row.

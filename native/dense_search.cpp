@@ -46,6 +46,7 @@ void DenseSearch::run(const DenseData &data, const DenseNode &start, const std::
         has_exact_duals_ = false;
         norms_.clear();
         rho_of_ = -1;
+        node->fill_weights(*data_, weights_);
         leaving.clear();
         unclear.clear();
         for (int member : node->members) {
@@ -130,7 +131,7 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
         leaving.direction = data_->is_plane(extra) ? 1 : -1;
         leaving.excess = excess;
     };
-    consider(data_->most_violated_plane(*walker.side, full_.data()));
+    consider(data_->most_violated_plane(*walker.side, full_.data(), weights_.data()));
     consider(data_->most_violated_cut(*walker.side, full_.data()));
     return leaving.position >= 0 || leaving.extra >= 0;
 }

@@ -63,7 +63,7 @@ class DenseSearch {
     std::vector<Walker> walkers_;
     std::vector<std::unique_ptr<DenseNode>> stack_, spare_;
     std::vector<Candidate> candidates_;
-    std::vector<double> rho_, row_, full_, column_, amounts_, flipped_, exact_y_, exact_d_;
+    std::vector<double> rho_, row_, full_, weights_, column_, amounts_, flipped_, exact_y_, exact_d_;
     std::vector<std::pair<int, double>> norms_;  // of extras at the basis at hand
     int rho_of_ = -1;                            // the extra that rho_ is of, or -1
     bool has_exact_duals_ = false;
