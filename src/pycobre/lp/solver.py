@@ -373,8 +373,12 @@ def all_openings(states: FloatArray, openings: FloatArray) -> tuple[IntArray, In
 
 
 def cost_scale_of(templates: list[StageTemplate]) -> float:
-    """The power of two nearest to the median cost coefficient of *templates*: dividing by it is exact."""
+    """The power of two that makes the largest cost coefficient of *templates* about 2**15: dividing is exact.
+
+    HiGHS's least tolerances are absolute, 1e-10 of a reduced cost: the smaller costs are, the sooner it stops
+    at a solution that is only near the best.
+    """
     costs = np.concatenate([np.abs(template.cost[template.cost != 0.0]) for template in templates] or [[]])
     if len(costs) == 0:
         return 1.0
-    return float(2.0 ** np.round(np.log2(np.median(costs))))
+    return float(2.0 ** (np.round(np.log2(np.max(costs))) - 15))
