@@ -79,7 +79,6 @@ class DenseSolver(StageSolver):
         As for :class:`~pycobre.lp.highs.HighsSolver`.
     """
 
-    chooses_starts = True
     chooses_rows = False
 
     def __init__(
@@ -114,14 +113,21 @@ class DenseSolver(StageSolver):
     def choose_rows(self, cuts: NDArray[np.int32]) -> None:
         """Do nothing: no cut is a row before it is binding."""
 
-    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+    def keep_starts(self, passes: Sequence[int] | NDArray[np.int64], fresh: BasisArray) -> None:
         """All of them, whatever their forward pass; with them the latest kept before."""
         self._problem.keep_starts(fresh.reshape(-1, fresh.shape[2]), MOST_STARTS)
 
     @property
-    def takes_dispatched(self) -> bool:
+    def wants_dispatched(self) -> bool:
         """While there are few others."""
         return self._problem.starts < FEW_STARTS
+
+    def take_dispatched(
+        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+    ) -> Starts:
+        """Kept among others, of which a unit chooses."""
+        self.keep_starts(came_by, bases[np.newaxis])
+        return Starts(passes)
 
     @property
     def keeps_starts(self) -> bool:

@@ -240,15 +240,12 @@ class StageSolver(ABC):
         The stage's problem.
     has_future
         Whether it has a future cost, and takes cuts.
-    chooses_starts
-        Whether a unit starts from whichever kept basis is best for it, not from its own.
     chooses_rows
         Whether :meth:`choose_rows` makes a difference.
     """
 
     template: StageTemplate
     has_future: bool
-    chooses_starts: bool
     chooses_rows: bool
 
     @property
@@ -284,7 +281,7 @@ class StageSolver(ABC):
         """
 
     @abstractmethod
-    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+    def keep_starts(self, passes: Sequence[int] | NDArray[np.int64], fresh: BasisArray) -> None:
         """Start units of forward *passes* (M,) from *fresh* bases from now on.
 
         Parameters
@@ -295,8 +292,22 @@ class StageSolver(ABC):
 
     @property
     @abstractmethod
-    def takes_dispatched(self) -> bool:
+    def wants_dispatched(self) -> bool:
         """Whether a backward pass gains by the bases that the dispatches of its iteration ended with."""
+
+    @abstractmethod
+    def take_dispatched(
+        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+    ) -> Starts:
+        """Where units of forward *passes* (M,) start in a backward pass, given what dispatches ended with.
+
+        Parameters
+        ----------
+        came_by : (K,)
+            The forward passes that were dispatched, ascending.
+        bases : (K, L)
+            What each ended with.
+        """
 
     @property
     @abstractmethod

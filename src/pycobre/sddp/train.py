@@ -84,12 +84,12 @@ def train(
             rank=rank_in_group(comm),
             dump_directory=settings.dump_directory,
         )
-        paths = gather(comm, forward.node, blocks)
+        visits = policy.visits(gather(comm, forward.node, blocks), comm.size)
         states = gather(comm, forward.state, blocks)
         clock.append(time.monotonic())
 
         pool.reserve(iteration)
-        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory, paths, forward.bases)
+        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory, visits, forward.bases)
         backward.add_cuts(states)
         clock.append(time.monotonic())
 
