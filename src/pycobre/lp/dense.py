@@ -239,10 +239,9 @@ class DenseSolver(StageSolver):
     def counts(self) -> SolverCounts:
         """What both solvers did; problems that were handed over count once."""
         problem = self._problem
-        own = SolverCounts(problem.solves, problem.pivots, handed_over=self._handed_over)
-        if self._highs is None:
-            return own
-        return replace(own + self._highs.counts, solves=own.solves)
+        more = SolverCounts() if self._highs is None else self._highs.counts
+        pivots = problem.pivots + more.pivots
+        return SolverCounts(problem.solves, pivots, more.recoveries, self._handed_over)
 
     def _take(self, starts: Starts) -> None:
         """Bases that come with a call take the place of those that were kept."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pycobre.comm import Communicator
 from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, StageUnsolved, Starts
 from pycobre.sddp.failure import stage_problem_error
-from pycobre.sddp.graph import ROOT
+from pycobre.sddp.graph import ROOT, Arc
 from pycobre.sddp.paths import Visits
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.work import Units, gather, gather_together, rank_in_group, shifted
@@ -78,14 +78,18 @@ class Backward:
             if here is None or here.rows is None:
                 continue
             trial = np.ascontiguousarray(trials[here.rows, : graph.nodes[node].template.states_out])
-            intercept, slope = np.zeros(len(trial)), np.zeros(trial.shape)
-            for arc in graph.arcs_from(node):
-                weight = arc.probability * arc.discount_factor
-                value, rise = self.expected_cost(arc.target, trial, here.scenario)
-                intercept += weight * (value - np.einsum("ij,ij->i", rise, trial))
-                slope += weight * rise
+            first, *others = (self._cuts_along(arc, trial, here.scenario) for arc in graph.arcs_from(node))
+            intercept, slope = first
+            for more_intercept, more_slope in others:
+                intercept, slope = intercept + more_intercept, slope + more_slope
             policy.pool.write(node, shifted(here.members, first_slot), intercept, slope, trial)
             self.solvers[node].add_cuts(intercept, slope)
+
+    def _cuts_along(self, arc: Arc, trial: FloatArray, scenarios: IntArray) -> tuple[FloatArray, FloatArray]:
+        """What *arc* adds to intercepts (M,) and slopes (M, X) of the cuts at *trial* states."""
+        weight = arc.probability * arc.discount_factor
+        value, slope = self.expected_cost(arc.target, trial, scenarios)
+        return weight * (value - np.einsum("ij,ij->i", slope, trial)), weight * slope
 
     def lower_bound(self) -> float:
         """Expected cost of the first nodes at the initial state under the current cuts, discounted.

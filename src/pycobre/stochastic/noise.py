@@ -24,11 +24,14 @@ def generator(seed: int, purpose: Purpose, iteration: int, scenario: int, stage:
     counts the numbers drawn, so that streams never overlap. There is one generator a thread, which the next
     call moves on to another stream: a new one costs ten times as much.
     """
-    bits = _thread.bits
-    state = bits.state
-    state["state"]["key"][:] = seed % 2**64, purpose
-    state["state"]["counter"][:] = 0, iteration, scenario, stage
-    bits.state = state | {"buffer_pos": _EMPTY_BUFFER, "has_uint32": 0}
+    _thread.bits.state = {
+        "bit_generator": "Philox",
+        "state": {"counter": (0, iteration, scenario, stage), "key": (seed % 2**64, int(purpose))},
+        "buffer": (0, 0, 0, 0),
+        "buffer_pos": _EMPTY_BUFFER,
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
     return _thread.generator
 
 
@@ -66,4 +69,4 @@ def choose(cumulative: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArr
 
     The last one where rounding has left the sum below a draw.
     """
-    return np.minimum(np.searchsorted(cumulative, draws, side="right"), len(cumulative) - 1)
+    return cumulative[:-1].searchsorted(draws, side="right")
