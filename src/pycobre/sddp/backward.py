@@ -124,13 +124,11 @@ class Backward:
         numbers = _FIRST if scenarios is None else scenarios
         units = parts.units(len(trial), comm.rank, comm.size)
         found = self._solve(node, trial, numbers, units)
-        by_part = len(parts), len(trial)
-        values, slopes, bases = (
-            array.reshape(by_part + array.shape[1:])
-            for array in gather_together(comm, (found.value, found.slope, found.basis), units.counts)
-        )
-        self._keep_bases(node, bases, scenarios)
-        if at.risk is None:  # sums of parts are made one after the other, and so of any bits
+        values, slopes, bases = gather_together(comm, (found.value, found.slope, found.basis), units.counts)
+        self._keep_bases(node, bases.reshape(len(parts), len(trial), -1), scenarios)
+        values = values.reshape(len(parts), len(trial), *values.shape[1:])
+        slopes = slopes.reshape(len(parts), len(trial), *slopes.shape[1:])
+        if at.risk is None:  # the parts one after the other: an order of its own that bits can't depend on
             return np.add.accumulate(values)[-1], np.add.accumulate(slopes)[-1]
         costs = values[parts.part, :, parts.place]
         weights = at.risk.weights(costs.T, at.weights).T
@@ -164,7 +162,7 @@ class Backward:
         """
         solver, at = self.solvers[node], self.policy.graph.nodes[node]
         starts = self._starts(node, numbers).some(units.point)
-        states, first, last = trial[units.point], units.first, units.last
+        states, first, last = trial.take(units.point, axis=0), units.first, units.last
         openings, weights = at.openings, at.weights
         if at.floor is not None and len(states):  # every unit has openings of its own: those of its state
             rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])

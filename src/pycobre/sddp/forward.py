@@ -146,7 +146,8 @@ class _Walkers:
         self.passes = (paths.scenario + scenarios.start) % policy.pool.forward_passes
         self.state = np.zeros((len(paths.scenario), self.graph.most_states_in))
         self.state[: len(scenarios), : len(self.graph.initial_state)] = self.graph.initial_state
-        self.costs: list[FloatArray] = []
+        self.dispatches: list[Dispatch] = []
+        self.steps: list[list[Step]] = [[] for _ in range(self.graph.depth)]
         # The basis of each one's last dispatch, and where it was: a start where the solver keeps none.
         self.last_node = np.full(len(scenarios), ROOT)
         self.last_basis = [np.empty(0, dtype=np.int8)] * len(scenarios)
@@ -155,25 +156,24 @@ class _Walkers:
     def walk(self) -> Walk:
         """Every step of every scenario."""
         paths = self.paths
-        kept: list[list[Step]] = [[] for _ in range(self.graph.depth)]
         for stop in paths.stops:
-            step = self._solve(stop)
-            dispatch = step.dispatch
-            self.costs.append(dispatch.objective - dispatch.future)
+            dispatch = self._solve(stop)
+            self.dispatches.append(dispatch)
             if stop.following is not None:
                 self.state[stop.following, : dispatch.next_state.shape[1]] = dispatch.next_state
-            if self.keep:
-                kept[stop.level].append(step)
         states = np.zeros((*paths.node.shape, self.state.shape[1]))
         states[paths.scenario, paths.level] = self.state
         costs = np.zeros(paths.node.shape)
-        costs[paths.scenario, paths.level] = np.concatenate([np.empty(0), *self.costs])
+        if self.dispatches:
+            objective = np.concatenate([dispatch.objective for dispatch in self.dispatches])
+            future = np.concatenate([dispatch.future for dispatch in self.dispatches])
+            costs[paths.scenario, paths.level] = objective - future
         bases = {node: _in_order(found) for node, found in self.bases.items()}
-        return Walk(paths.node, states, costs, paths.discount, tuple(map(tuple, kept)), bases)
+        return Walk(paths.node, states, costs, paths.discount, tuple(map(tuple, self.steps)), bases)
 
     def _noise(self, stop: Stop, openings: IntArray) -> FloatArray:
         """Noise (M, D) of those at *stop*, from their *openings* or from elsewhere."""
-        noise, draw = self.graph.nodes[stop.node].openings[openings], self.draw
+        noise, draw = self.graph.nodes[stop.node].openings.take(openings, axis=0), self.draw
         if draw.source is None:
             return noise
         before = max(draw.iteration - 1, 0) * self.policy.pool.forward_passes
@@ -183,7 +183,7 @@ class _Walkers:
             noise[row] = draw.source.noise(stop.node, scenario + before, stream, noise[row])
         return noise
 
-    def _solve(self, stop: Stop) -> Step:
+    def _solve(self, stop: Stop) -> Dispatch:
         """Dispatch of those at *stop*."""
         node, members = stop.node, stop.members
         at, solver = self.graph.nodes[node], self.solvers[node]
@@ -213,13 +213,15 @@ class _Walkers:
                 rank=self.rank,
                 dump_directory=self.dump_directory,
             ) from None
-        if wanted and not self.keep:
+        if self.keep:
+            self.steps[stop.level].append(Step(node, members, openings, state, noise, dispatch))
+        elif wanted:
             self.bases.setdefault(node, []).append((members, dispatch.basis))
         if is_new:
             self.last_node[members] = node
             for member, basis in zip(members, dispatch.basis, strict=True):
                 self.last_basis[member] = basis
-        return Step(node, members, openings, state, noise, dispatch)
+        return dispatch
 
     def _bases_of_last_steps(self, node: int, members: IntArray) -> BasisArray:
         """Start of *members* (M, L) at *node* from the bases that they ended with where they come from."""
