@@ -36,6 +36,8 @@ MOST_STARTS = 64
 FEW_STARTS = 16
 """With fewer, those of the same states are worth an exchange between ranks."""
 
+_NOTHING = SolverCounts()
+
 SolverKind = Literal["auto", "dense", "highs"]
 """Who solves stage problems; ``auto`` goes by their size."""
 
@@ -239,7 +241,7 @@ class DenseSolver(StageSolver):
     def counts(self) -> SolverCounts:
         """What both solvers did; problems that were handed over count once."""
         problem = self._problem
-        more = SolverCounts() if self._highs is None else self._highs.counts
+        more = _NOTHING if self._highs is None else self._highs.counts
         pivots = problem.pivots + more.pivots
         return SolverCounts(problem.solves, pivots, more.recoveries, self._handed_over)
 

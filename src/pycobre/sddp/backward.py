@@ -78,9 +78,9 @@ class Backward:
             if here is None or here.rows is None:
                 continue
             trial = np.ascontiguousarray(trials[here.rows, : graph.nodes[node].template.states_out])
-            first, *others = (self._cuts_along(arc, trial, here.scenario) for arc in graph.arcs_from(node))
-            intercept, slope = first
-            for more_intercept, more_slope in others:
+            along = [self._cuts_along(arc, trial, here.scenario) for arc in graph.arcs_from(node)]
+            intercept, slope = along[0]
+            for more_intercept, more_slope in along[1:]:
                 intercept, slope = intercept + more_intercept, slope + more_slope
             policy.pool.write(node, shifted(here.members, first_slot), intercept, slope, trial)
             self.solvers[node].add_cuts(intercept, slope)
@@ -121,15 +121,15 @@ class Backward:
             Forward pass that each trial state is of; ``None`` for the one initial state of all.
         """
         comm, at, parts = self.comm, self.policy.graph.nodes[node], self.policy.parts[node]
-        numbers = _FIRST if scenarios is None else scenarios
         units = parts.units(len(trial), comm.rank, comm.size)
-        found = self._solve(node, trial, numbers, units)
+        found = self._solve(node, trial, _FIRST if scenarios is None else scenarios, units)
         values, slopes, bases = gather_together(comm, (found.value, found.slope, found.basis), units.counts)
         self._keep_bases(node, bases.reshape(len(parts), len(trial), -1), scenarios)
-        values = values.reshape(len(parts), len(trial), *values.shape[1:])
-        slopes = slopes.reshape(len(parts), len(trial), *slopes.shape[1:])
         if at.risk is None:  # the parts one after the other: an order of its own that bits can't depend on
-            return np.add.accumulate(values)[-1], np.add.accumulate(slopes)[-1]
+            value = np.add.accumulate(values.reshape(len(parts), -1))[-1]
+            return value, np.add.accumulate(slopes.reshape(len(parts), -1))[-1].reshape(trial.shape)
+        values = values.reshape(len(parts), len(trial), -1)
+        slopes = slopes.reshape(*values.shape, -1)
         costs = values[parts.part, :, parts.place]
         weights = at.risk.weights(costs.T, at.weights).T
         value, slope = np.zeros(len(trial)), np.zeros(trial.shape)
@@ -162,19 +162,15 @@ class Backward:
         """
         solver, at = self.solvers[node], self.policy.graph.nodes[node]
         starts = self._starts(node, numbers).some(units.point)
-        states, first, last = trial.take(units.point, axis=0), units.first, units.last
-        openings, weights = at.openings, at.weights
+        states, openings, weights, part = trial.take(units.point, axis=0), at.openings, at.weights, units.part
         if at.floor is not None and len(states):  # every unit has openings of its own: those of its state
-            rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-            counts = last - first
+            rows, counts, part = units.apart
             openings = at.floor.raised(np.repeat(states, counts, axis=0), openings[rows])
-            weights = np.ascontiguousarray(weights[rows])
-            last = np.cumsum(counts).astype(np.int32)
-            first = (last - counts).astype(np.int32)
+            weights = weights.take(rows)
         try:
             if at.risk is None:
-                return solver.expectation(states, openings, weights, starts, (first, last))
-            found = solver.by_opening(states, openings, starts, (first, last))
+                return solver.expectation(states, openings, weights, starts, part)
+            found = solver.by_opening(states, openings, starts, part)
             # A rank's last units may all be short: its arrays are then narrower than those of others.
             return found.widened(self.policy.parts[node].longest)
         except StageUnsolved as unsolved:
@@ -187,7 +183,7 @@ class Backward:
                 stage=node,
                 iteration=self.iteration,
                 scenario=int(numbers[units.point[what.unit]]),
-                opening=int(units.first[what.unit]) + what.opening - int(first[what.unit]),
+                opening=int(units.part[0][what.unit]) + what.opening - int(part[0][what.unit]),
                 rank=rank_in_group(self.comm),
                 dump_directory=self.dump_directory,
             ) from None

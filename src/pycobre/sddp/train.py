@@ -163,12 +163,13 @@ def _exchange(
     rows[0, : len(told)] = told
     rows[0, len(told) : len(told) + len(costs)] = costs
     rows = gather(comm, rows, [1] * comm.size)
-    solves, pivots, handed_over, *recoveries = (int(n) for n in rows[:, 2 : len(told)].sum(axis=0))
+    interrupts, elapsed_s, *counts = zip(*rows[:, : len(told)].tolist(), strict=True)
+    solves, pivots, handed_over, *recoveries = (int(sum(count)) for count in counts)
     return _Report(
         costs=np.concatenate([row[len(told) : len(told) + n] for row, n in zip(rows, blocks, strict=True)]),
         counts=SolverCounts(solves, pivots, tuple(recoveries), handed_over),
-        interrupted=bool(rows[:, 0].any()),
-        elapsed_s=float(rows[0, 1]),
+        interrupted=any(interrupts),
+        elapsed_s=elapsed_s[0],
     )
 
 

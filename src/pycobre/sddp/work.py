@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -65,14 +66,23 @@ class Units:
         How many every rank works on.
     point : (U,)
         Trial point of each unit of this rank.
-    first, last : (U,)
+    part : (U,), (U,)
         Its openings, from the first to before the last.
     """
 
     counts: list[int]
     point: NDArray[np.int64]
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
+    part: tuple[NDArray[np.int32], NDArray[np.int32]]
+
+    @cached_property
+    def apart(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Openings of one unit after the other, how many each has, and its part if they are numbered so."""
+        first, last = self.part
+        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+        ends = np.cumsum(last - first).astype(np.int32)
+        return rows, last - first, (ends - (last - first), ends)
 
 
 class Parts:
@@ -120,8 +130,10 @@ class Parts:
         return Units(
             block_sizes(len(self) * points, size),
             point,
-            np.array([span.start for span in self._spans], dtype=np.int32)[part],
-            np.array([span.stop for span in self._spans], dtype=np.int32)[part],
+            (
+                np.array([span.start for span in self._spans], dtype=np.int32)[part],
+                np.array([span.stop for span in self._spans], dtype=np.int32)[part],
+            ),
         )
 
 
@@ -147,10 +159,10 @@ def gather(comm: Communicator, mine: NDArray[Scalar], counts: Sequence[int]) -> 
 
 def gather_together(
     comm: Communicator, mine: Sequence[NDArray[Any]], counts: Sequence[int]
-) -> list[NDArray[Any]]:
+) -> Sequence[NDArray[Any]]:
     """What :func:`gather` makes of each array of *mine*, by one message."""
     if comm.size == 1:
-        return list(mine)
+        return mine
     widths = [math.prod(array.shape[1:]) * array.itemsize for array in mine]
     raw = [
         np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(len(array), width)
