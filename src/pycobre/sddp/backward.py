@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre import _native
 from pycobre.comm import Communicator
 from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, StageUnsolved, Starts
 from pycobre.sddp.failure import stage_problem_error
-from pycobre.sddp.graph import ROOT, Arc
+from pycobre.sddp.graph import ROOT
 from pycobre.sddp.paths import Visits
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.work import Units, gather, gather_together, rank_in_group, shifted
@@ -78,18 +79,13 @@ class Backward:
             if here is None or here.rows is None:
                 continue
             trial = np.ascontiguousarray(trials[here.rows, : graph.nodes[node].template.states_out])
-            along = [self._cuts_along(arc, trial, here.scenario) for arc in graph.arcs_from(node)]
-            intercept, slope = along[0]
-            for more_intercept, more_slope in along[1:]:
-                intercept, slope = intercept + more_intercept, slope + more_slope
+            intercept, slope = np.zeros(len(trial)), np.zeros(trial.shape)
+            for arc in graph.arcs_from(node):
+                values, slopes = self.expected_cost(arc.target, trial, here.scenario)
+                weight = arc.probability * arc.discount_factor
+                _native.add_to_cuts(weight, values, slopes, trial, intercept, slope)
             policy.pool.write(node, shifted(here.members, first_slot), intercept, slope, trial)
             self.solvers[node].add_cuts(intercept, slope)
-
-    def _cuts_along(self, arc: Arc, trial: FloatArray, scenarios: IntArray) -> tuple[FloatArray, FloatArray]:
-        """What *arc* adds to intercepts (M,) and slopes (M, X) of the cuts at *trial* states."""
-        weight = arc.probability * arc.discount_factor
-        value, slope = self.expected_cost(arc.target, trial, scenarios)
-        return weight * (value - np.einsum("ij,ij->i", slope, trial)), weight * slope
 
     def lower_bound(self) -> float:
         """Expected cost of the first nodes at the initial state under the current cuts, discounted.
@@ -101,17 +97,18 @@ class Backward:
         """
         graph, total = self.policy.graph, 0.0
         for arc in graph.arcs_from(ROOT):
-            value, _ = self.expected_cost(arc.target, graph.initial_state.reshape(1, -1), None)
-            total += arc.probability * arc.discount_factor * float(value[0])
+            values, _ = self.expected_cost(arc.target, graph.initial_state.reshape(1, -1), None)
+            total += arc.probability * arc.discount_factor * float(np.add.accumulate(values)[-1])
         return total
 
     def expected_cost(
         self, node: int, trial: FloatArray, scenarios: IntArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Cost (M,) of *node* over its openings, by its risk measure, and its slope (M, X) at *trial* states.
+        """Cost of *node* over its openings, by its risk measure, and its slope at *trial* states.
 
-        The same on every rank. The bases found are where the next iteration starts, and show which cuts
-        matter.
+        Summands of it, to be added in their order: (P · M,) and (P · M, X), those of a part of the openings
+        at all states together. The same on every rank. The bases found are where the next iteration starts,
+        and show which cuts matter.
 
         Parameters
         ----------
@@ -125,9 +122,8 @@ class Backward:
         found = self._solve(node, trial, _FIRST if scenarios is None else scenarios, units)
         values, slopes, bases = gather_together(comm, (found.value, found.slope, found.basis), units.counts)
         self._keep_bases(node, bases.reshape(len(parts), len(trial), -1), scenarios)
-        if at.risk is None:  # the parts one after the other: an order of its own that bits can't depend on
-            value = np.add.accumulate(values.reshape(len(parts), -1))[-1]
-            return value, np.add.accumulate(slopes.reshape(len(parts), -1))[-1].reshape(trial.shape)
+        if at.risk is None:
+            return values, slopes
         values = values.reshape(len(parts), len(trial), -1)
         slopes = slopes.reshape(*values.shape, -1)
         costs = values[parts.part, :, parts.place]
@@ -138,19 +134,19 @@ class Backward:
             slope += weights[opening, :, None] * slopes[part, :, place]
         return value, slope
 
-    def _starts(self, node: int, numbers: IntArray) -> Starts:
-        """Where trial points of the forward passes *numbers* (M,) at *node* start.
+    def _starts(self, node: int, passes: IntArray) -> Starts:
+        """Where units of the forward *passes* (U,) at *node* start.
 
         From what dispatches there ended with, if the solver gains by it: they had the same incoming states,
         and another noise.
         """
         solver, here = self.solvers[node], self.visits.at.get(node)
         if here is None or not solver.wants_dispatched:
-            return Starts(numbers)
+            return Starts(passes)
         mine = self.dispatched.get(node)
         if mine is None:  # no scenario of this rank comes by
             mine = np.empty((0, solver.basis_length), dtype=np.int8)
-        return solver.take_dispatched(here.scenario, gather(self.comm, mine, here.counts), numbers)
+        return solver.take_dispatched(here.scenario, gather(self.comm, mine, here.counts), passes)
 
     def _solve(
         self, node: int, trial: FloatArray, numbers: IntArray, units: Units
@@ -161,7 +157,7 @@ class Backward:
         known when the costs of all are.
         """
         solver, at = self.solvers[node], self.policy.graph.nodes[node]
-        starts = self._starts(node, numbers).some(units.point)
+        starts = self._starts(node, numbers.take(units.point))
         states, openings, weights, part = trial.take(units.point, axis=0), at.openings, at.weights, units.part
         if at.floor is not None and len(states):  # every unit has openings of its own: those of its state
             rows, counts, part = units.apart

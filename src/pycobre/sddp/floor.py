@@ -41,8 +41,8 @@ class NoiseFloor:
     certain: IntArray
 
     @cached_property
-    def _rounds(self) -> list[tuple[IntArray, IntArray, FloatArray]]:
-        """Entries of *state*, rows, columns and values: the first of every row, then the second, and so on."""
+    def _rounds(self) -> list[tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]]:
+        """Entries of *state*, row, column and value: the first of every row, then the second, and so on."""
         row = self.state.row
         number = np.array([np.count_nonzero(row[:k] == row[k]) for k in range(len(row))], dtype=np.int64)
         each = [np.flatnonzero(number == n) for n in range(int(number.max(initial=-1)) + 1)]
