@@ -143,10 +143,8 @@ class Backward:
         solver, here = self.solvers[node], self.visits.at.get(node)
         if here is None or not solver.wants_dispatched:
             return Starts(passes)
-        mine = self.dispatched.get(node)
-        if mine is None:  # no scenario of this rank comes by
-            mine = np.empty((0, solver.basis_length), dtype=np.int8)
-        return solver.take_dispatched(here.scenario, gather(self.comm, mine, here.counts), passes)
+        bases = gather(self.comm, self.dispatched[node], here.counts)
+        return solver.take_dispatched(here.scenario, bases, passes)
 
     def _solve(
         self, node: int, trial: FloatArray, numbers: IntArray, units: Units

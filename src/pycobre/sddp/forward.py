@@ -169,6 +169,9 @@ class _Walkers:
             future = np.concatenate([dispatch.future for dispatch in self.dispatches])
             costs[paths.scenario, paths.level] = objective - future
         bases = {node: _in_order(found) for node, found in self.bases.items()}
+        for node, solver in enumerate(self.solvers):  # those that no scenario of this rank came by
+            if node not in bases and solver.wants_dispatched and not self.keep:
+                bases[node] = np.empty((0, solver.basis_length), dtype=np.int8)
         return Walk(paths.node, states, costs, paths.discount, tuple(map(tuple, self.steps)), bases)
 
     def _noise(self, stop: Stop, openings: IntArray) -> FloatArray:
