@@ -21,7 +21,10 @@ class DenseNode {
 
     // Inverse and weights from scratch; false if the basis is singular.
     bool factor(const DenseData &data);
-    void forget_inverse() { inverse_ = {}; weight = {}; }
+    void forget_inverse() {  // and its memory, which an empty vector that is assigned would keep
+        std::vector<double>().swap(inverse_);
+        std::vector<double>().swap(weight);
+    }
     bool has_inverse() const { return !inverse_.empty(); }
     // The same, and y and d; boxed columns rest where these want them.
     bool refresh(const DenseData &data);

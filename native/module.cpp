@@ -6,4 +6,5 @@ NB_MODULE(_native, m) {
     bind_tcp(m);
     bind_stage(m);
     bind_dense(m);
+    bind_cuts(m);
 }

@@ -31,6 +31,7 @@ class RunConsole:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._is_terminal = console.is_terminal
         self._live: Live | None = None
         self._forward_passes = self._iteration_limit = 1
         self._last: IterationFinished | None = None
@@ -58,7 +59,10 @@ class RunConsole:
             self._finished(event)
 
     def _print(self, text: str, style: str = "") -> None:
-        self._console.print(Text(text, style=style), soft_wrap=True)
+        if self._is_terminal:
+            self._console.print(Text(text, style=style), soft_wrap=True)
+        else:  # no more than the text: to render it takes as long as all of an iteration of a small case
+            print(text, file=self._console.file, flush=True)
 
     def _started(self, event: StudyStarted) -> None:
         self._forward_passes, self._iteration_limit = event.forward_passes, event.iteration_limit
@@ -78,7 +82,7 @@ class RunConsole:
         )
         for warning in event.warnings:
             self._print(f"  warning: {warning}", "yellow")
-        if not self._console.is_terminal:
+        if not self._is_terminal:
             self._print(_HEADER)
 
     def _iteration(self, event: IterationFinished) -> None:
@@ -88,7 +92,7 @@ class RunConsole:
         half = NORMAL_975 * event.forward_std / math.sqrt(self._forward_passes)
         interval = f"{half:10.3e}" if self._forward_passes > 1 else f"{'-':>10}"
         self._last = event
-        if not self._console.is_terminal:
+        if not self._is_terminal:
             self._print(
                 f"{event.iteration:9d}  {event.lower_bound:15.8e}  {event.forward_mean:15.8e}  {interval}"
                 f"  {event.elapsed_s:8.1f}  {rate:8.0f}"
@@ -105,7 +109,7 @@ class RunConsole:
             f"simulated {event.done} of {event.scenarios} scenarios"
             f"   cost {event.mean:,.2f} ± {event.ci95:,.2f}"
         )
-        if self._console.is_terminal:
+        if self._is_terminal:
             self._show_live(text)
         else:
             self._print(text)

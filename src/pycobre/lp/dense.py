@@ -36,6 +36,8 @@ MOST_STARTS = 64
 FEW_STARTS = 16
 """With fewer, those of the same states are worth an exchange between ranks."""
 
+_NOTHING = SolverCounts()
+
 SolverKind = Literal["auto", "dense", "highs"]
 """Who solves stage problems; ``auto`` goes by their size."""
 
@@ -79,7 +81,6 @@ class DenseSolver(StageSolver):
         As for :class:`~pycobre.lp.highs.HighsSolver`.
     """
 
-    chooses_starts = True
     chooses_rows = False
 
     def __init__(
@@ -114,14 +115,21 @@ class DenseSolver(StageSolver):
     def choose_rows(self, cuts: NDArray[np.int32]) -> None:
         """Do nothing: no cut is a row before it is binding."""
 
-    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+    def keep_starts(self, passes: Sequence[int] | NDArray[np.int64], fresh: BasisArray) -> None:
         """All of them, whatever their forward pass; with them the latest kept before."""
         self._problem.keep_starts(fresh.reshape(-1, fresh.shape[2]), MOST_STARTS)
 
     @property
-    def takes_dispatched(self) -> bool:
+    def wants_dispatched(self) -> bool:
         """While there are few others."""
         return self._problem.starts < FEW_STARTS
+
+    def take_dispatched(
+        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+    ) -> Starts:
+        """Kept among others, of which a unit chooses."""
+        self.keep_starts(came_by, bases[np.newaxis])
+        return Starts(passes)
 
     @property
     def keeps_starts(self) -> bool:
@@ -233,10 +241,9 @@ class DenseSolver(StageSolver):
     def counts(self) -> SolverCounts:
         """What both solvers did; problems that were handed over count once."""
         problem = self._problem
-        own = SolverCounts(problem.solves, problem.pivots, handed_over=self._handed_over)
-        if self._highs is None:
-            return own
-        return replace(own + self._highs.counts, solves=own.solves)
+        more = _NOTHING if self._highs is None else self._highs.counts
+        pivots = problem.pivots + more.pivots
+        return SolverCounts(problem.solves, pivots, more.recoveries, self._handed_over)
 
     def _take(self, starts: Starts) -> None:
         """Bases that come with a call take the place of those that were kept."""
