@@ -117,9 +117,11 @@ bool DenseProblem::solve_units(int units, const double *states, const int *first
         most = std::max(most, last[unit] - first[unit]);
     }
     solved.assign(unit_of.size(), {});
-    std::vector<Starts> own(units);
-    if (is_large)
-        for (int unit = 0; unit < units; ++unit) own[unit].resize(last[unit] - first[unit]);
+    // The first opening of every unit, then the second, the next two, the next four: each may start from what those
+    // before it in its unit came to.
+    int helpful = 0;  // so many are followed by others
+    while (is_large && std::max(1, 2 * helpful) < most) helpful = std::max(1, 2 * helpful);
+    std::vector<Starts> own(units, Starts(helpful));
     const auto take = [&](int task, const Optimum &optimum) {
         const int unit = unit_of[task], place = task - first_of[unit];
         Solved &result = solved[task];
@@ -129,7 +131,7 @@ bool DenseProblem::solve_units(int units, const double *states, const int *first
         add_slope(optimum, result.slope.data());
         result.binding = optimum.node.extras;
         if (place == 0) write_basis(optimum.node, bases_out + unit * length);
-        if (is_large && 2 * place < most) own[unit][place] = start_of(optimum);
+        if (place < helpful) own[unit][place] = start_of(optimum);
     };
     std::vector<Task> tasks;
     for (int begin = 0, end; begin < most; begin = end) {

@@ -72,8 +72,8 @@ class DenseProblem {
     struct Task {
         const double *state, *noise;
         int number;
-        const Starts *own = nullptr;    // may start from those that are there, too
-        const Start *vain = nullptr;    // has tried this one
+        const Starts *own = nullptr;  // may start from those that are there, too
+        const Start *vain = nullptr;  // has tried this one
     };
     void solve(const std::vector<Task> &tasks, const DenseSearch::Found &found);
     std::vector<Task> solve_slice(const Task *tasks, int count, const DenseSearch::Found &found);

@@ -46,7 +46,7 @@ class DenseSearch {
         int variable;
     };
     bool choose(const DenseNode &node, int member, Leaving &leaving);
-    void find_row(const DenseNode &node, int extra);
+    void find_row(const DenseNode &node, int extra);  // of an extra that is about to become one: rho_
     double norm_of(const DenseNode &node, int extra);
     bool settle(const DenseNode &node, int member, const Found &found);
     void again(const DenseNode &node, const std::vector<int> &members);

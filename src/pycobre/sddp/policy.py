@@ -14,7 +14,7 @@ from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
 from pycobre.sddp.paths import Paths, Visits
 from pycobre.sddp.selection import NodeRows, RowSelection
-from pycobre.sddp.work import OPENINGS_A_PART, Parts
+from pycobre.sddp.work import Parts, openings_a_part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -27,8 +27,9 @@ class Policy:
     ----------
     selection
         Which cuts are rows; those that were binding lately unless told otherwise.
-    openings_a_part
-        Most openings of one unit of work, one number a node.
+    most_openings
+        Most openings of one unit of work, one number a node; as :func:`~pycobre.sddp.work.openings_a_part`
+        has them unless told otherwise.
 
     Attributes
     ----------
@@ -48,10 +49,10 @@ class Policy:
         memory: SharedMemoryProvider,
         forward_passes: int,
         selection: RowSelection | None = None,
-        openings_a_part: Sequence[int] | None = None,
+        most_openings: Sequence[int] | None = None,
     ) -> None:
         self.graph = graph
-        most = openings_a_part or [OPENINGS_A_PART] * len(graph.nodes)
+        most = most_openings or [openings_a_part(len(node.openings), forward_passes) for node in graph.nodes]
         self.parts = [Parts(len(node.openings), n) for node, n in zip(graph.nodes, most, strict=True)]
         states = [
             node.template.states_out if graph.arcs_from(position) else None

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
 
-OPENINGS_A_PART = 20
-"""At most, unless told otherwise. Fewer make better balance; more make use of each other, one solve starting
-from the last."""
+UNITS = 8
+"""So many units of work keep some ranks and threads busy."""
+
+SMALL_PART = 5
+"""No need for parts of fewer openings than these."""
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -49,6 +51,16 @@ def block_of(count: int, rank: int, size: int) -> range:
 def block_sizes(count: int, size: int) -> list[int]:
     """How many items every rank works on."""
     return [len(block_of(count, rank, size)) for rank in range(size)]
+
+
+def openings_a_part(openings: int, points: int) -> int:
+    """How many of a node's *openings* a unit of work has at most, unless told otherwise.
+
+    All of them where *points* trial points alone make :data:`UNITS`: one opening's solve starts from what
+    others came to. With fewer points a point's openings are parted, for more balance.
+    """
+    parts = min(-(-UNITS // points), -(-openings // SMALL_PART))
+    return -(-openings // parts)
 
 
 def rank_in_group(comm: Communicator) -> int | None:
@@ -107,7 +119,7 @@ class Parts:
         Openings of the largest part.
     """
 
-    def __init__(self, openings: int, most: int = OPENINGS_A_PART) -> None:
+    def __init__(self, openings: int, most: int) -> None:
         count = -(-openings // most)
         self._spans = [block_of(openings, part, count) for part in range(count)]
         self.part = np.repeat(np.arange(len(self)), [len(span) for span in self._spans])
