@@ -43,11 +43,11 @@ def resolve_lags(
 ) -> Lags | None:
     """Everything the inflow models need about lags, or ``None`` where files are missing or wrong."""
     stages, ids = study_stages(case), hydro_ids(case)
-    if not stages or case.hydros is None or files.INFLOW_AR in case.broken:
+    if case.stages is None or case.hydros is None or files.INFLOW_AR in case.broken:
         return None
     # Coefficients without statistics are still checked: what they reach does not depend on these.
     used = inflow.used if inflow is not None else read_coefficients(case) != 0
-    reach = find_reach(case, stages, used)
+    reach = find_reach(case.stages, used)
     _check_seasons(case, stages, used.shape[2], reach, findings)
     weights = reach.weights()
     length = used.shape[2] if weights is None else weights.shape[2]

@@ -20,10 +20,11 @@ from pycobre.case.load import TABLES, check_case
 from pycobre.case.options import StudyOptions
 from pycobre.case.tables import FloatArray
 from pycobre.case.unsupported import UNSUPPORTED
-from pycobre.case.write_config import Json, config_json, stages_json
+from pycobre.case.write_config import Json, config_json
 from pycobre.case.write_constraints import constraint_files
 from pycobre.case.write_entities import entity_files
-from pycobre.case.write_inflow import depth_before, inflow_tables, initial_lists, later_json, refuse_history
+from pycobre.case.write_inflow import inflow_tables, initial_lists, later_json, refuse_history
+from pycobre.case.write_stages import periods_before, periods_json, reach_of, stages_json
 from pycobre.case.write_tables import (
     Rows,
     change_tables,
@@ -96,18 +97,24 @@ def _content(
     refuse_history(system, findings)
     documents = {
         files.CONFIG: config_json(options, system, openings is not None),
-        files.STAGES: stages_json(system, depth_before(system)),
+        files.STAGES: stages_json(system),
         **entity_files(system, findings),
         **factor_files(system),
         files.CORRELATION: correlation_json(system),
     }
-    documents[files.INITIAL] |= initial_lists(system)
+    changes = change_tables(system, findings)
+    reach = reach_of(system, documents[files.STAGES], findings)
+    if reach is None:
+        return {}, {}
+    periods = periods_before(system, reach)
+    if periods:
+        documents[files.STAGES]["pre_study_stages"] = periods_json(periods)
+    documents[files.INITIAL] |= initial_lists(system, reach, periods)
     later = later_json(system)
     if later is not None:
         documents[files.LATER] = later
-    tables = {**plant_tables(system), **inflow_tables(system), **statistics_tables(system)}
-    tables |= change_tables(system, findings)
-    tables[files.GROUP_BOUNDS] = group_rows(system)
+    tables = {**plant_tables(system), **inflow_tables(system, reach), **statistics_tables(system)}
+    tables |= {**changes, files.GROUP_BOUNDS: group_rows(system)}
     if system.hydros:
         documents[files.PRODUCTION] = production_json(system)
     if system.constraints:
