@@ -78,6 +78,44 @@ BOTH: list[tuple[str, e.Base, list[tuple[str, str, object]], set[tuple[str, str 
         {(e.LINES, "line 1 (North-South)", "strange"), (e.LINES, "line 2 (Short-South)", "target_bus_id")},
     ),
     (
+        "references of the plants themselves",
+        e.limits,
+        [
+            (e.HYDROS, "hydros.0.generation.max_turbined_m3s", -1.0),
+            (e.HYDROS, "hydros.0.unit_groups.0.bus_id", 77),
+            (e.HYDROS, "hydros.1.name", 4),
+            (e.HYDROS, "hydros.1.downstream_id", 9),
+        ],
+        {
+            (e.HYDROS, "hydro 3 (Alta)", "generation.max_turbined_m3s"),
+            (e.HYDROS, "hydro 3 (Alta)", "unit_groups[0].bus_id"),
+            (e.HYDROS, "hydro 5", "name"),
+            (e.HYDROS, "hydro 5", "downstream_id"),
+        },
+    ),
+    (
+        "a reference that is no number",
+        e.network,
+        [(e.THERMALS, "thermals.0.bus_id", "north")],
+        {(e.THERMALS, "thermal 4 (Gas)", "bus_id")},
+    ),
+    (
+        "the season of a stage, and the plant of a storage",
+        e.annual,
+        [
+            (e.STAGES, "stages.0.num_openings", 0),
+            (e.STAGES, "stages.0.season_id", 77),
+            (e.INITIAL, "storage.0.value_hm3", -1.0),
+            (e.INITIAL, "storage.0.hydro_id", 88),
+        ],
+        {
+            (e.STAGES, "stage 0", "num_openings"),
+            (e.STAGES, "stage 0", "season_id"),
+            (e.INITIAL, "hydro 88", "value_hm3"),
+            (e.INITIAL, "hydro 88", "storage"),
+        },
+    ),
+    (
         "a limit of the next plant",
         e.network,
         [(e.THERMALS, "thermals.0.cost_per_mwh", -1.0), (e.THERMALS, "thermals.1.generation.min_mw", 99.0)],

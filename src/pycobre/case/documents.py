@@ -45,6 +45,15 @@ ITEM_NAMES = {
 
 
 @dataclass(frozen=True)
+class Faulty:
+    """A record that is wrong: the list that it is in, how a message names it, and what the file says."""
+
+    group: str
+    entity: str
+    content: Mapping[str, object]
+
+
+@dataclass(frozen=True)
 class Remainder(Generic[DocumentT]):
     """A document without the records that are wrong.
 
@@ -54,10 +63,13 @@ class Remainder(Generic[DocumentT]):
         What is left.
     lost
         Ids of the records left out; ``None`` if one of them has none.
+    faulty
+        These records, but for those that are no objects.
     """
 
     document: DocumentT
     lost: frozenset[int] | None
+    faulty: tuple[Faulty, ...]
 
 
 # Stands for a file that can't be read; null is something that a file may hold.
@@ -119,6 +131,7 @@ def _remainder(
                 return None
     assert isinstance(content, Mapping)
     lost: list[object] = []
+    found: list[Faulty] = []
     rest = dict(content)
     for group, positions in faulty.items():
         _, key = ITEM_NAMES.get(group, ("", "id"))
@@ -127,12 +140,14 @@ def _remainder(
         for position, item in items:
             if position in positions:
                 lost.append(item.get(key) if isinstance(item, Mapping) else None)
+                if isinstance(item, Mapping) and group in ITEM_NAMES:
+                    found.append(Faulty(group, _name_item(group, position, item), item))
     try:
         document = model.model_validate(rest)
     except ValidationError:  # such as a list that has become empty
         return None
     ids = [id for id in lost if isinstance(id, int)]
-    return Remainder(document, frozenset(ids) if len(ids) == len(lost) else None)
+    return Remainder(document, frozenset(ids) if len(ids) == len(lost) else None, tuple(found))
 
 
 def _note(
@@ -185,12 +200,11 @@ def _locate(
             value = value[step] if step < len(value) else None
             steps.append(step)
             if entity is None and len(steps) == 2 and parent in ITEM_NAMES and not whole:
-                named = _name_item(str(parent), step, value)
-                entity, steps = (named, []) if named else (None, steps)
+                entity, steps = _name_item(str(parent), step, value), []
     return entity, steps
 
 
-def _name_item(group: str, position: int, value: object) -> str | None:
+def _name_item(group: str, position: int, value: object) -> str:
     kind, key = ITEM_NAMES[group]
     if isinstance(value, Mapping) and type(value.get(key)) is int:
         name = value.get("name")

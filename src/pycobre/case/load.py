@@ -260,6 +260,7 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
         result.broken.add(file)
         if parsed is not None:
             result.remainders[name], result.lost[file] = parsed.document, parsed.lost
+            result.faulty[file] = parsed.faulty
     for name, file, spec in TABLES:
         if (root / file).is_file():
             table, whole = tables.read_table(root, file, spec, findings)
