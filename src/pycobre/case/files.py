@@ -170,6 +170,10 @@ class CaseFiles:
         """Records of a list that are wrong: what they name is none the less to be there."""
         return [faulty for faulty in self.faulty.get(file, ()) if faulty.group == group]
 
+    def whole(self, *names: str) -> bool:
+        """Whether the files of these *names* were read without leaving anything out, or are not there."""
+        return (self.broken | set(self.lost)).isdisjoint(names)
+
     def known(self, file: str, ids: Iterable[int]) -> set[int] | None:
         """The *ids* in a file with those that could not be read; ``None`` if there may be others."""
         lost = self.lost.get(file, frozenset())

@@ -37,7 +37,7 @@ REFERENCES: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
     ("production", files.PRODUCTION, "production_models", (("hydro_id", "hydro"),)),
 )
-"""Who names entities: attribute of :class:`CaseFiles`, file, list; and the fields, each with the kind it names."""
+"""Who names entities: attribute of ``CaseFiles``, file, list; and the fields, with the kind each names."""
 
 
 def check_references(case: CaseFiles, findings: Findings) -> None:
