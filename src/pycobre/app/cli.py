@@ -243,8 +243,8 @@ def _fail(error: Exception, rank: int, request: RunRequest, as_json: bool, itera
         # Some errors name their rank themselves.
         whose = "" if rank == 0 or getattr(error, "rank", None) == rank else f"rank {rank}: "
         sys.stderr.write(f"pycobre: {whose}{told}\n")
-    if iterations and rank == 0 and _left_behind(request.output):
-        sys.stderr.write(f"the policy of {iterations} finished iterations is in {request.output}\n")
+    if iterations and rank == 0 and (left := _left_behind(request.output)):
+        sys.stderr.write(f"the policy of {iterations} finished iterations is in {left}\n")
     if as_json and rank == 0:
         more: dict[str, object] = {"error": type(error).__name__}
         if isinstance(error, WorkerError):
@@ -256,13 +256,16 @@ def _fail(error: Exception, rank: int, request: RunRequest, as_json: bool, itera
     raise typer.Exit(code)
 
 
-def _left_behind(output: str) -> bool:
-    """Whether a run that failed has written its policy to *output*."""
-    try:
-        left = Results.open(output)
-    except ResultsError:
-        return False
-    return left.status == "failed" and "policy" in left.manifest
+def _left_behind(output: str) -> str | None:
+    """Where a run that failed has written its policy: complete results stay in their place."""
+    for place in (output, f"{output}.failed"):
+        try:
+            left = Results.open(place)
+        except ResultsError:
+            continue
+        if left.status == "failed" and "policy" in left.manifest:
+            return place
+    return None
 
 
 def _told_by_rank_0(error: PycobreError) -> bool:
