@@ -96,6 +96,22 @@ BOTH: list[tuple[str, e.Base, list[tuple[str, str, object]], set[tuple[str, str 
         },
     ),
     (
+        "settings that are refused",
+        e.small,
+        [
+            (e.CONFIG, "training.selection.forward_passes", 0),
+            (e.CONFIG, "training.strange", 1),
+            (e.CONFIG, "exports", {"states": True}),
+            (e.CONFIG, "upper_bound_evaluation", {"enabled": True}),
+        ],
+        {
+            (e.CONFIG, None, "training.selection.forward_passes"),
+            (e.CONFIG, None, "training.strange"),
+            (e.CONFIG, None, "exports.states"),
+            (e.CONFIG, None, "upper_bound_evaluation.enabled"),
+        },
+    ),
+    (
         "a reference that is no number",
         e.network,
         [(e.THERMALS, "thermals.0.bus_id", "north")],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -55,12 +56,12 @@ class Faulty:
 
 @dataclass(frozen=True)
 class Remainder(Generic[DocumentT]):
-    """A document without the records that are wrong.
+    """A document without what is wrong, for checks of the rest.
 
     Attributes
     ----------
     document
-        What is left.
+        What is left; faults that are in no record are mended in it.
     lost
         Ids of the records left out; ``None`` if one of them has none.
     faulty
@@ -121,18 +122,24 @@ def parse_document(
 def _remainder(
     content: object, model: type[DocumentT], details: Sequence[ErrorDetails]
 ) -> Remainder[DocumentT] | None:
-    """What is left without the items of the document's lists that have a fault; ``None`` if others do."""
+    """What is left without the items of the document's lists that have a fault, and the faults elsewhere.
+
+    ``None`` if one of those can't be taken away.
+    """
     faulty: dict[str, set[int]] = {}
+    elsewhere = []
     for detail in details:
         match detail["loc"]:
             case (str(group), int(position), *_):
                 faulty.setdefault(group, set()).add(position)
             case _:
-                return None
+                elsewhere.append(detail)
+    rest = _mend(content, elsewhere)
+    if rest is None:
+        return None
     assert isinstance(content, Mapping)
     lost: list[object] = []
     found: list[Faulty] = []
-    rest = dict(content)
     for group, positions in faulty.items():
         _, key = ITEM_NAMES.get(group, ("", "id"))
         items = list(enumerate(content[group]))
@@ -148,6 +155,25 @@ def _remainder(
         return None
     ids = [id for id in lost if isinstance(id, int)]
     return Remainder(document, frozenset(ids) if len(ids) == len(lost) else None, tuple(found))
+
+
+def _mend(content: object, details: Sequence[ErrorDetails]) -> dict[str, Any] | None:
+    """Copy of *content* without unknown fields, and with numbers within their limits; for checks alone."""
+    result = deepcopy(content)
+    if not isinstance(result, dict):
+        return None
+    for detail in details:
+        if detail["type"] not in ("extra_forbidden", "greater_than_equal", "less_than_equal"):
+            return None
+        _, (*way, last) = _locate(detail, content, whole=True)
+        place: Any = result
+        for step in way:
+            place = place[step]
+        if detail["type"] == "extra_forbidden":
+            place.pop(last, None)
+        else:
+            place[last] = detail["ctx"].get("ge", detail["ctx"].get("le"))
+    return result
 
 
 def _note(
