@@ -8,7 +8,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from pycobre.case import files
-from pycobre.case.documents import ITEM_NAMES
+from pycobre.case.faults import ITEM_NAMES
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity, plural
 from pycobre.case.limits import CHANGE_TABLES
