@@ -112,6 +112,20 @@ BOTH: list[tuple[str, e.Base, list[tuple[str, str, object]], set[tuple[str, str 
         },
     ),
     (
+        "the plant and the stage of a row",
+        e.changed,
+        [
+            (e.BOUNDS.format("thermal"), "cost_per_mwh.0", -4.0),
+            (e.BOUNDS.format("thermal"), "thermal_id.0", 77),
+            (e.BOUNDS.format("thermal"), "stage_id.0", 55),
+        ],
+        {
+            (e.BOUNDS.format("thermal"), "thermal 77, stage 55", "cost_per_mwh"),
+            (e.BOUNDS.format("thermal"), "thermal 77", "thermal_id"),
+            (e.BOUNDS.format("thermal"), None, "stage_id"),
+        },
+    ),
+    (
         "a reference that is no number",
         e.network,
         [(e.THERMALS, "thermals.0.bus_id", "north")],

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
-import numpy as np
-
 from pycobre.case import files
 from pycobre.case.faults import ITEM_NAMES
 from pycobre.case.files import CaseFiles
@@ -14,7 +12,7 @@ from pycobre.case.findings import Findings, list_ids, name_entity, plural
 from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.service import entities_of
 from pycobre.case.statistics import study_stages
-from pycobre.case.tables import KEY_WORDS, NULL_ID, Table
+from pycobre.case.tables import KEY_WORDS, Table
 
 REFERENCE = "reference"
 
@@ -214,7 +212,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
             continue
         if known is not None:
             noun = KEY_WORDS[f"{kind}_id"]
-            lost = sorted(set(np.unique(table.ints[f"{kind}_id"]).tolist()) - known)
+            lost = sorted(table.ids(f"{kind}_id") - known)
             for id in lost[:10]:
                 findings.add(
                     REFERENCE,
@@ -232,8 +230,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
                     field=f"{kind}_id",
                 )
         if stages is not None and "stage_id" in table.ints:
-            named = set(np.unique(table.ints["stage_id"]).tolist()) - {NULL_ID}
-            strange = {id for id in named - stages if not (before and id < 0)}
+            strange = {id for id in table.ids("stage_id") - stages if not (before and id < 0)}
             if strange:
                 findings.add(
                     REFERENCE,
