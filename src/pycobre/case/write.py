@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pycobre.case import files
-from pycobre.case.columns import TableSpec
+from pycobre.case.columns import ENERGY, TableSpec
 from pycobre.case.findings import Findings
+from pycobre.case.format import schema_reference
 from pycobre.case.given import given_case
 from pycobre.case.load import TABLES, check_case
 from pycobre.case.options import StudyOptions
@@ -138,10 +139,11 @@ def _write(root: Path, documents: dict[str, Json], tables: dict[str, Rows]) -> N
     for folder in files.FOLDERS:
         (root / folder).mkdir()
     for file, content in documents.items():
-        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        named = {"$schema": schema_reference(file), **content}
+        text = json.dumps(named, indent=2, ensure_ascii=False, allow_nan=False)
         (root / file).write_text(text + "\n", encoding="utf-8")
     for file, rows in tables.items():
-        pq.write_table(_table(rows, specs[file]), root / file)
+        pq.write_table(_table(rows, specs[file]), root / file, compression="zstd")  # Cobre reads no snappy
     for folder in files.FOLDERS:
         if not any((root / folder).iterdir()):
             (root / folder).rmdir()
@@ -149,10 +151,11 @@ def _write(root: Path, documents: dict[str, Json], tables: dict[str, Rows]) -> N
 
 def _table(rows: Rows, spec: TableSpec) -> pa.Table:
     """Table of *rows* with the columns that it must have, and those that hold anything."""
+    all_of_them = spec is ENERGY  # as Cobre wants it
     kept = [
         column
         for column in spec.columns
-        if not column.optional or any(row.get(column.name) is not None for row in rows)
+        if all_of_them or not column.optional or any(row.get(column.name) is not None for row in rows)
     ]
     return pa.table(
         {

@@ -11,10 +11,9 @@ import numpy as np
 from pycobre.case import files
 from pycobre.case.findings import Findings
 from pycobre.case.reach import Reach
-from pycobre.case.seasons import DAY
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json
-from pycobre.case.write_stages import Span, averaged, lags_used
+from pycobre.case.write_stages import Span, averaged, lags_used, observations
 from pycobre.case.write_tables import Rows
 from pycobre.system import System
 
@@ -73,7 +72,7 @@ def initial_lists(system: System, reach: Reach, periods: Sequence[Span]) -> Json
     observed, released, decided = [], [], []
     for h, (hydro, depth) in enumerate(zip(system.hydros, reach.depth(lags_used(system)), strict=True)):
         for number, period in enumerate(periods[:depth]):
-            for (start, end), value in _windows(float(system.inflow.past_m3s[h, number]), period):
+            for (start, end), value in observations(float(system.inflow.past_m3s[h, number]), period):
                 window = {"start_date": start.isoformat(), "end_date": end.isoformat()}
                 observed.append({"hydro_id": hydro.id, **window, "value_m3s": value})
         released += [
@@ -113,17 +112,3 @@ def later_json(system: System) -> Json | None:
             where = {"thermal_id": plant.id, "post_study_stage_index": index}
             cells.append({**where, "cost_per_mwh": cell.cost_per_mwh, **limits})
     return {"stages": stages, "thermal_bounds": cells}
-
-
-def _windows(value: float, period: Span) -> list[tuple[Span, float]]:
-    """Observations whose mean over the *period* is the very *value*, if there are any: sums are rounded."""
-    start, end = period
-    days = (end - start).days
-    whole = averaged(value, days)
-    volumes = [days * value, *(math.nextafter(days * value, side) for side in (-math.inf, math.inf))]
-    volume = next((volume for volume in volumes if volume / days == value), None)
-    if volume is None or days * whole / days == value:
-        return [(period, whole)]
-    # The last day has what is missing.
-    rest = (days - 1) * value
-    return [((start, end - DAY), value), ((end - DAY, end), volume - rest)]

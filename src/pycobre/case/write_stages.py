@@ -86,19 +86,38 @@ def periods_json(periods: Sequence[Span]) -> list[Json]:
 def periods_before(system: System, reach: Reach) -> list[Span]:
     """The periods before the study that lags reach, the latest first.
 
-    They are those that the seasons tell; but of so many days that the mean over them is exact, where it would
-    not be over those, and where one lag is one period.
+    They are those that the seasons tell; but where one lag is one period, and nothing observed over those has
+    the system's means to the last bit, of so many days that any mean is exact.
     """
     periods = [(period.start, period.end) for period in reach.before]
-    for number, (start, end) in enumerate(periods if not reach.mixed else ()):
-        days = (end - start).days
-        for value in system.inflow.past_m3s[:, number].tolist():
-            if days * averaged(value, days) / days != value:
-                first = system.stages[0].start_date
-                return [
-                    (first - (n + 1) * EXACT_PERIOD, first - n * EXACT_PERIOD) for n in range(len(periods))
-                ]
-    return periods
+    past = system.inflow.past_m3s.T.tolist()
+    inexact = any(
+        mean_of(observations(value, period)) != value
+        for period, values in zip(periods, past, strict=False)
+        for value in values
+    )
+    if reach.mixed or not inexact:
+        return periods
+    first = system.stages[0].start_date
+    return [(first - (n + 1) * EXACT_PERIOD, first - n * EXACT_PERIOD) for n in range(len(periods))]
+
+
+def observations(value: float, period: Span) -> list[tuple[Span, float]]:
+    """Observations whose mean over the *period* is the very *value*, if there are any: sums are rounded."""
+    start, end = period
+    days = (end - start).days
+    volumes = [days * value, *(math.nextafter(days * value, side) for side in (-math.inf, math.inf))]
+    volume = next((volume for volume in volumes if volume / days == value), None)
+    if volume is None or volume == days * value:
+        return [(period, averaged(value, days))]
+    # The last day has what is missing.
+    return [((start, end - DAY), value), ((end - DAY, end), volume - (days - 1) * value)]
+
+
+def mean_of(windows: list[tuple[Span, float]]) -> float:
+    """Mean that the reader takes over *windows* that follow one another."""
+    days = [(end - start).days for (start, end), _ in windows]
+    return sum(length * value for length, (_, value) in zip(days, windows, strict=True)) / sum(days)
 
 
 def _stage(stage: Stage, lags: bool) -> Json:
@@ -121,19 +140,15 @@ def _stage(stage: Stage, lags: bool) -> Json:
 
 
 def _seasons(system: System) -> Json | None:
-    """Seasons with the stages' ids: months where all stages are months, else spans of the year."""
+    """Seasons with the stages' ids: months where all of them are, else spans of the year."""
     spans = _season_spans(system)
     if not spans:
         return None
-    months = {start.month for start, _ in spans.values()}
-    starts = {
-        (stage.season_id, stage.start_date.month) for stage in system.stages if stage.season_id in spans
-    }
-    whole = all(is_calendar_month(stage.start_date, stage.end_date) for stage in system.stages)
-    if whole and len(starts) == len(spans) == len(months):
+    if _are_months(system):
+        whole = spans | _rest_of_the_year({id: _month_of(start) for id, (start, _) in spans.items()})
         seasons: list[Json] = [
             {"id": id, "label": start.strftime("%B"), "month_start": start.month}
-            for id, (start, _) in spans.items()
+            for id, (start, _) in whole.items()
         ]
         return {"cycle_type": "monthly", "seasons": seasons}
     if system.inflow.lag_weights is not None:
@@ -142,6 +157,33 @@ def _seasons(system: System) -> Json | None:
             spans[first] = spans[first][0].replace(day=1), spans[first][1]
         spans |= _rest_of_the_year(spans)
     return {"cycle_type": "custom", "seasons": [_season(id, span) for id, span in spans.items()]}
+
+
+def _are_months(system: System) -> bool:
+    """Whether every season is a month of its own: one stage is all of it, or several are parts of it."""
+    occurrences = [
+        [system.stages[t] for t in span]
+        for span in season_occurrences([stage.season_id for stage in system.stages])
+    ]
+    seasonal = [stages for stages in occurrences if stages[0].season_id is not None]
+    months = {
+        (stages[0].season_id, day.month)
+        for stages in seasonal
+        for day in (stages[0].start_date, stages[-1].end_date - DAY)
+    }
+    lengths = [(stages[-1].end_date - stages[0].start_date).days for stages in seasonal]
+    return (
+        len(months) == len({id for id, _ in months}) == len({month for _, month in months})
+        and max(lengths) <= 2 * min(lengths)  # else months need lengths of their own
+        and all(
+            len(stages) > 1 or is_calendar_month(stages[0].start_date, stages[0].end_date)
+            for stages in seasonal
+        )
+    )
+
+
+def _month_of(day: date) -> Span:
+    return day.replace(day=1), first_of_next_month(day)
 
 
 def _season_spans(system: System) -> dict[int, Span]:
@@ -159,7 +201,7 @@ def _season(id: int, span: Span) -> Json:
     start, last = span[0], span[1] - DAY
     day_end = last.day
     if span[1].day == 1:  # the month's last, in leap years too: a shorter month ends earlier
-        day_end = (first_of_next_month(date(LEAP_YEAR, last.month, 1)) - DAY).day
+        day_end = (_month_of(date(LEAP_YEAR, last.month, 1))[1] - DAY).day
     days = {"month_start": start.month, "day_start": start.day, "month_end": last.month, "day_end": day_end}
     return {"id": id, "label": f"season {id}", **days}
 
@@ -167,7 +209,8 @@ def _season(id: int, span: Span) -> Json:
 def _rest_of_the_year(spans: dict[int, Span]) -> dict[int, Span]:
     """Seasons of whole months that no stage has, of each number of months that some stages' seasons have.
 
-    A lag may reach them: months before the study, where it is May and June and quarters after that.
+    A lag may reach them: months before the study, where it is May and June and quarters after that. And Cobre
+    takes the residual variance of months from the whole year.
     """
     known: dict[int, set[int]] = {}
     for start, end in spans.values():
