@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 from pycobre.case import files
 from pycobre.case.columns import ENERGY, TableSpec
 from pycobre.case.findings import Findings
-from pycobre.case.format import schema_reference
+from pycobre.case.format import SCHEMA_FOLDER, schema_reference
 from pycobre.case.given import given_case
 from pycobre.case.load import TABLES, check_case
 from pycobre.case.options import StudyOptions
+from pycobre.case.schema import export_schemas
 from pycobre.case.tables import FloatArray
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json, config_json
@@ -144,6 +145,7 @@ def _write(root: Path, documents: dict[str, Json], tables: dict[str, Rows]) -> N
         (root / file).write_text(text + "\n", encoding="utf-8")
     for file, rows in tables.items():
         pq.write_table(_table(rows, specs[file]), root / file, compression="zstd")  # Cobre reads no snappy
+    export_schemas(root / SCHEMA_FOLDER)
     for folder in files.FOLDERS:
         if not any((root / folder).iterdir()):
             (root / folder).rmdir()
