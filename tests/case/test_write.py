@@ -246,6 +246,10 @@ def test_what_is_written_is_as_cobre_reads_it_and_names_its_version(directory: A
     e.planes(directory)
     directory.write(tmp_path / "mine")
     system = load_case(tmp_path / "mine").system
+    first, *others = system.thermals
+    early = {stage.id: first.generation_min_mw for stage in system.stages[:1]}
+    ahead = replace(first, ahead=Ahead(lead_stages=1, past_mw=early))
+    system = replace(system, thermals=(ahead, *others))
     case = write_case(system, tmp_path / "case")
     for path in case.rglob("*.parquet"):
         group = pq.ParquetFile(path).metadata.row_group(0)
@@ -255,6 +259,8 @@ def test_what_is_written_is_as_cobre_reads_it_and_names_its_version(directory: A
     for path in written:
         schema = path.parent / documents[path.name]["$schema"]
         assert json.loads(schema.read_text())["$comment"] == "Case format 0.18"
+    leads = [plant.get("anticipated_config") for plant in documents["thermals.json"]["thermals"]]
+    assert leads[0] == {"lead_stages": 1}
     penalties = documents["penalties.json"]
     kinds = ("line", "hydro", "non_controllable_source")
     assert all(price > 0.0 for kind in kinds for price in penalties[kind].values())

@@ -77,8 +77,9 @@ def entity_files(system: System, findings: Findings) -> dict[str, Json]:
             "generation": {"min_mw": plant.generation_min_mw, "max_mw": plant.generation_max_mw},
         }
         if plant.ahead is not None:
-            stages, hours = plant.ahead.lead_stages, plant.ahead.lead_hours
-            record["anticipated_config"] = {"lead_stages": stages, "lead_time_hours": hours}
+            leads = {"lead_stages": plant.ahead.lead_stages, "lead_time_hours": plant.ahead.lead_hours}
+            # Of the two one is given, and Cobre reads no null here.
+            record["anticipated_config"] = {key: lead for key, lead in leads.items() if lead is not None}
         result[files.THERMALS]["thermals"].append(record)
     for hydro in system.hydros:
         key = "storage" if hydro.filling is None else "filling_storage"
