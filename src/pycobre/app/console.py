@@ -44,6 +44,11 @@ class RunConsole:
     ) -> None:
         self._end_live()
 
+    @property
+    def iterations(self) -> int:
+        """How many iterations have finished."""
+        return self._last.iteration if self._last else 0
+
     def show(self, event: StudyEvent) -> None:
         """Show one event."""
         if isinstance(event, StudyStarted):
@@ -115,7 +120,8 @@ class RunConsole:
             self._print(text)
 
     def _finished(self, event: RunFinished) -> None:
-        self._print(f"{event.status}: {event.reason} after {event.iterations} iterations", "bold")
+        iterations = _count(event.iterations, "iteration")
+        self._print(f"{event.status}: {event.reason} after {iterations}", "bold")
         kind = "risk-averse bound" if event.risk_averse else "lower bound"
         apart = "  not to be compared with a plain mean" if event.risk_averse else ""
         self._print(f"  {kind:17}{event.lower_bound:20,.4f}{apart}")
@@ -132,7 +138,8 @@ class RunConsole:
         helped = [f"{step.name} {n}" for step, n in zip(LADDER, event.recoveries, strict=True) if n]
         told = [f"{', '.join(helped)} recovered"] if helped else []
         if event.handed_over:
-            told.append(f"{event.handed_over:,} batches left to HiGHS by the dense solver")
+            batches = _count(event.handed_over, "batch", "batches")
+            told.append(f"{batches} left to HiGHS by the dense solver")
         recovered = f" ({'; '.join(told)})" if told else ""
         self._print(
             f"  {event.lp_solves:,} stage problems{recovered};"

@@ -210,9 +210,9 @@ class _Walkers:
                 state[unit],
                 noise[unit],
                 stage=node,
-                iteration=self.draw.iteration,
+                iteration=None if self.draw.purpose is Purpose.SIMULATION else self.draw.iteration,
                 scenario=self.scenarios[int(members[unit])],
-                opening=int(openings[unit]),
+                opening=int(openings[unit]) if self.draw.source is None else None,
                 rank=self.rank,
                 dump_directory=self.dump_directory,
             ) from None
