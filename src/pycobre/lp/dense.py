@@ -158,7 +158,8 @@ class DenseSolver(StageSolver):
     ) -> Expectation:
         """One native call: threads over right-hand sides, openings summed in order."""
         part = all_openings(states, openings) if part is None else part
-        self._take(starts)
+        if starts.bases is not None:
+            self._take(starts.bases)
         result, failed = Expectation.room(states, self.basis_length), np.empty(len(states), dtype=np.uint8)
         if not self._problem.expectation(
             states, *part, openings, probability, result.value, result.slope, result.basis, failed
@@ -177,7 +178,8 @@ class DenseSolver(StageSolver):
         self, states: FloatArray, openings: FloatArray, starts: Starts, part: tuple[IntArray, IntArray]
     ) -> OpeningCosts:
         """One native call, likewise."""
-        self._take(starts)
+        if starts.bases is not None:
+            self._take(starts.bases)
         result = OpeningCosts.room(states, part, self.basis_length)
         failed = np.empty(len(states), dtype=np.uint8)
         if not self._problem.by_opening(
@@ -204,7 +206,8 @@ class DenseSolver(StageSolver):
         bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs."""
-        self._take(starts)
+        if starts.bases is not None:
+            self._take(starts.bases)
         result = Dispatch.room(self, len(states), full=full, bases=bases)
         failed = np.empty(len(states), dtype=np.uint8)
         solved = self._problem.dispatch(
@@ -246,12 +249,12 @@ class DenseSolver(StageSolver):
         pivots = problem.pivots + more.pivots
         return SolverCounts(problem.solves, pivots, more.recoveries, self._handed_over)
 
-    def _take(self, starts: Starts) -> None:
-        """Bases that come with a call take the place of those that were kept."""
-        if starts.bases is not None and starts.bases is not self._given:
+    def _take(self, bases: BasisArray) -> None:
+        """Let *bases* that come with a call take the place of those that were kept."""
+        if bases is not self._given:
             self._problem.forget_starts()
-            self._problem.keep_starts(starts.bases, len(starts.bases))
-            self._given = starts.bases
+            self._problem.keep_starts(bases, len(bases))
+            self._given = bases
 
     def _hand_over(self, failed: NDArray[np.uint8], starts: Starts) -> tuple[NDArray[np.int64], Starts]:
         units = np.flatnonzero(failed)
