@@ -134,9 +134,9 @@ def test_weeks_and_a_month_differ_by_the_statistics_that_cobre_takes_from_extern
     theirs, theirs_mean = FIGURES[name]["lower_bound"], FIGURES[name]["mean_cost"]
     result = pycobre.train(case, simulation=False, overrides=FROM_FILE)
     assert result.lower_bound == pytest.approx(780.6803366831954, rel=1e-9)
-    # Energy to get rid of costs the same in every stage: of several optimal dispatches of the openings, solvers may
-    # take any, and in the scenarios of the simulation, which are others, these cost between 630 and 639. Cobre's is
-    # the one that waits.
+    # Energy to get rid of costs the same in every stage: of several optimal dispatches of the openings,
+    # solvers may take any, and in the scenarios of the simulation, which are others, these cost between 630
+    # and 639. Cobre's is the one that waits.
     stages = sorted(set(stats["stage_id"].to_pylist()))
     table = pa.table(
         {

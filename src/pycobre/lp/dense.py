@@ -71,10 +71,10 @@ class DenseSolver(StageSolver):
 
     A right-hand side starts from whichever known basis promises it the highest dual bound; of larger
     problems, an opening may start from the optima of those before it in its unit of work, too (the first, the
-    next, the next two, and so on, are solved together).
-    Right-hand sides that pivot alike share the work, but each has numbers of its own: its result is a
-    function of the template, the cuts, the known bases, its unit's openings before it and itself. A unit of work
-    with one that ends without a clean optimum is solved by HiGHS as a whole; such units are counted.
+    next, the next two, and so on, are solved together). Right-hand sides that pivot alike share the work, but
+    each has numbers of its own: its result is a function of the template, the cuts, the known bases, its
+    unit's openings before it and itself. A unit of work with one that ends without a clean optimum is solved
+    by HiGHS as a whole; such units are counted.
 
     Parameters
     ----------
