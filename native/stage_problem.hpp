@@ -119,7 +119,7 @@ class Worker {
     void resize_rows();
     void move_bounds(const double *state, const double *noise);
     void raise_extras(const double *state, const double *noise);
-    bool run_and_check();
+    bool run_and_check(double tolerance);  // of the gap between the objectives
     double bound_by_duals();
     void reduce_costs();
     void refine_duals();

@@ -10,10 +10,11 @@
 
 namespace {
 
-// Values of a solved problem are believed when primal and dual objective agree this closely, relative.
-constexpr double kGapTolerance = 1e-6;
-// Beyond this the duals are refined.
+// Primal and dual objective are to agree this closely, relative: beyond it the duals are refined, and if that does
+// not help the problem climbs the ladder.
 constexpr double kGoodGap = 1e-9;
+// There they may differ so much. The dual one, which counts, is a bound all the same.
+constexpr double kGapTolerance = 1e-6;
 // Where a reduced cost has no bound to be paid at, it has to vanish; relative to a cost above 1.
 constexpr double kReducedCostTolerance = 1e-8;
 
@@ -84,7 +85,7 @@ void Worker::begin(const int8_t *basis, int length) {
     Highs_setBasis(highs, column_status_.data(), row_status_.data());
 }
 
-bool Worker::run_and_check() {
+bool Worker::run_and_check(double tolerance) {
     Highs_run(highs);
     status = static_cast<int>(Highs_getModelStatus(highs));
     HighsInt iterations = 0;
@@ -104,7 +105,7 @@ bool Worker::run_and_check() {
     objective = primal * data_.cost_scale;
     dual_objective = dual * data_.cost_scale;
     if (data_.future_column >= 0) x[data_.future_column] *= data_.cost_scale;
-    return gap(dual) <= kGapTolerance;
+    return gap(dual) <= tolerance;
 }
 
 // The dual objective; minus infinity where a reduced cost would have to be paid at an infinite bound.
@@ -168,7 +169,7 @@ bool Worker::solve(const double *state, const double *noise, const std::vector<O
     move_bounds(state, noise);
     ++counts.solves;
     for (;;) {
-        if (!run_and_check() && !climb(ladder)) return false;
+        if (!run_and_check(kGoodGap) && !climb(ladder)) return false;
         find_violated();
         if (violated_.empty()) break;
         append_rows(violated_);
@@ -182,7 +183,7 @@ bool Worker::climb(const std::vector<Options> &ladder) {
     for (size_t step = 0; step < ladder.size(); ++step) {
         Highs_clearSolver(highs);
         set_options(highs, ladder[step]);
-        const bool solved = run_and_check();
+        const bool solved = run_and_check(kGapTolerance);
         set_options(highs, options_);
         if (solved) {
             ++counts.recoveries[step];
