@@ -4,6 +4,7 @@
 NB_MODULE(_native, m) {
     bind_shm(m);
     bind_tcp(m);
+    bind_remembered(m);
     bind_stage(m);
     bind_dense(m);
 }

@@ -1,6 +1,7 @@
 """What the native module offers; the C++ is in native/, a file per subject."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,13 @@ _Planes = tuple[_Ints, _Ints, _Ints, _Floats, _Floats, _Triplets]
 _Options = Sequence[tuple[str, str]]
 
 def highs_version() -> str: ...
+
+class Remembered:
+    repeat: Callable[[], None]
+    def __init__(
+        self, repeat: Callable[[], None], send: NDArray[Any], recv: NDArray[Any], /, *details: object
+    ) -> None: ...
+    def fits(self, send: NDArray[Any], recv: NDArray[Any], /, *details: object) -> bool: ...
 
 class StageData:
     def __init__(

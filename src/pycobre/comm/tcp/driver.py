@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from pycobre._native import tcp as native
 from pycobre.comm.tcp.flow import FrameIn, PeerFailed, Transfer
 from pycobre.comm.tcp.frame import ProtocolError
 from pycobre.comm.tcp.link import LinkEnded
 
-_YIELD_NS = 50_000  # a rank that is nearly here costs less than going to sleep and being woken
-_LEAST_YIELD_NS = 4_000
+MOST_PATIENCE_NS = 50_000  # a rank that is nearly here costs less than going to sleep and being woken
+_LEAST_PATIENCE_NS = 4_000
 _LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _BOTH = select.POLLIN | select.POLLOUT
 Result = TypeVar("Result")
@@ -48,25 +47,22 @@ class Driver:
     ----------
     deadline
         When the collective is overdue, on the monotonic clock; ``None`` for never.
+    patience_ns
+        How long the next wait gives way before it sleeps.
     """
 
     def __init__(self, wake: int, concerned: Callable[[], bool]) -> None:
         self._wake = wake
         self._concerned = concerned
-        self._yield_ns = _YIELD_NS
+        self.patience_ns = MOST_PATIENCE_NS
         self.deadline: float | None = None
 
-    def swap(self, to: int, frame: bytearray, source: int, room: bytearray, expected: int) -> tuple[int, int]:
-        """How much of *frame* went out over *to*, and of *expected* bytes came from *source* in a moment.
-
-        Errors leave it at that: they come again where they are looked at.
-        """
-        sent, came = native.swap(to, frame, source, room, expected, self._yield_ns)
-        if came < expected:
-            self._yield_ns = max(_LEAST_YIELD_NS, self._yield_ns // 2)  # it did not pay this time
-        elif self._yield_ns < _YIELD_NS:
-            self._yield_ns = min(_YIELD_NS, self._yield_ns * 5 // 4)
-        return sent, came
+    def found_patience(self, *, enough: bool) -> None:
+        """Learn from a wait whether giving way for a moment was *enough*."""
+        if enough:
+            self.patience_ns = min(MOST_PATIENCE_NS, self.patience_ns * 5 // 4)
+        else:
+            self.patience_ns = max(_LEAST_PATIENCE_NS, self.patience_ns // 2)
 
     def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
         """What to wait with until one of *transfers* can go on, or the group has failed."""
@@ -130,16 +126,16 @@ class Driver:
         ready = poll.poll(0)
         if not ready:
             now = time.monotonic_ns()
-            give_up = now + self._yield_ns
+            give_up = now + self.patience_ns
             while now < give_up:
                 _give_way()
                 ready = poll.poll(0)
                 if ready:
-                    self._yield_ns = min(_YIELD_NS, self._yield_ns * 5 // 4)
+                    self.found_patience(enough=True)
                     break
                 now = time.monotonic_ns()
             else:
-                self._yield_ns = max(_LEAST_YIELD_NS, self._yield_ns // 2)  # it did not pay this time
+                self.found_patience(enough=False)
                 return self._sleep(poll, transfer)
         return self._unless_failed(poll, ready)
 

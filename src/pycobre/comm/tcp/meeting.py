@@ -10,8 +10,9 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pycobre._native import tcp as native
 from pycobre.comm.call import CALL_BYTES, Call
-from pycobre.comm.tcp.driver import Driver, attempt, step
+from pycobre.comm.tcp.driver import MOST_PATIENCE_NS, Driver, attempt, step
 from pycobre.comm.tcp.flow import Channel, FrameIn, PeerFailed, rest_of_frame
 from pycobre.comm.tcp.frame import HEADER_BYTES, NUMBER_AT, FrameKind, ProtocolError, header
 from pycobre.comm.tcp.verdict import Verdict, mismatch
@@ -48,8 +49,8 @@ class _Turn:
         self.incoming = FrameIn(source, self.room)
         self.poll = driver.poll_for([self.incoming])
         # Where bytes pass as they are, most messages need no more than these two.
-        self.bare = to.bare and source.bare
-        self.outlet, self.inlet = to.link.socket.fileno, source.link.socket.fileno
+        bare = to.bare and source.bare
+        self.outlet, self.inlet = (to.link.fileno(), source.link.fileno()) if bare else (-1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,9 @@ class _Stage:
     turn
         The turn.
     frame
-        What goes out, complete but for the number of the meeting and *copies*.
-    copies
-        Places in *frame*, and what is to be copied to them first.
+        What goes out; native code puts the number of the meeting in it, and the blocks that came before.
     hoped
-        What the frame that comes in begins with, complete but for the number.
+        What the frame that comes in begins with; the number is put in likewise.
     expected_bytes
         The length of that frame.
     heads
@@ -74,10 +73,18 @@ class _Stage:
 
     turn: _Turn
     frame: bytearray
-    copies: tuple[tuple[memoryview, memoryview], ...]
     hoped: bytearray
     expected_bytes: int
     heads: tuple[tuple[bytes, int], ...]
+
+    def came_as_hoped(self, end: int) -> bool:
+        """Whether the frame that came, up to *end*, says what it would if all ranks call the same."""
+        room = self.turn.room
+        return (
+            end == self.expected_bytes
+            and room.startswith(self.hoped)
+            and all(room.startswith(head, at) for head, at in self.heads)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,9 @@ class Agenda:
     block_bytes
         (R,) How long each rank's block is.
     stages
-        A rank's part in each round.
+        This rank's part in each round.
+    rounds
+        The same for native code, which goes through them as long as all goes well.
     payloads
         (R,) Where the payloads are: this rank's own before a meeting, all after it.
     """
@@ -105,6 +114,7 @@ class Agenda:
     blocks: tuple[memoryview, ...]
     block_bytes: tuple[int, ...]
     stages: tuple[_Stage, ...]
+    rounds: native.Rounds
     payloads: tuple[memoryview, ...]
 
 
@@ -164,6 +174,7 @@ class Meeting:
         first = bytearray(HEADER_BYTES) + heads[self._rank] + bytes(payload_bytes[self._rank])
         blocks = {self._rank: memoryview(first)[HEADER_BYTES:]}
         stages: list[_Stage] = []
+        rounds = native.Rounds(NUMBER_AT)
         for turn in self._turns:
             told = [(self._rank + i) % self._size for i in range(len(turn.origins))]
             length = HEADER_BYTES + sum(block_bytes[origin] for origin in told)
@@ -182,10 +193,11 @@ class Meeting:
                 blocks[origin] = memoryview(turn.room)[at:end]
                 at = end
             hoped = bytearray(header(_MEETING, at - HEADER_BYTES, 0) + expected[0][0])
-            stages.append(_Stage(turn, frame, tuple(copies), hoped, at, tuple(expected[1:])))
+            stages.append(_Stage(turn, frame, hoped, at, tuple(expected[1:])))
+            rounds.add(turn.outlet, frame, turn.inlet, turn.room, hoped, at, copies, expected[1:])
         places = tuple(blocks[rank] for rank in range(self._size))
         payloads = tuple(block[_HEAD_BYTES:] for block in places)
-        return Agenda(int(call.kind), call.packed, places, block_bytes, tuple(stages), payloads)
+        return Agenda(int(call.kind), call.packed, places, block_bytes, tuple(stages), rounds, payloads)
 
     def hold(self, sequence: int, agenda: Agenda) -> None:
         """Return when the payloads of all ranks have come; this rank's is in its place already.
@@ -197,32 +209,34 @@ class Meeting:
         PeerFailed, Overdue, Interrupted
             As :meth:`Driver.run` says.
         """
+        driver = self._driver
+        left = agenda.rounds.meet(0, sequence, driver.patience_ns)
+        if left is not None:
+            self._hold_on(sequence, agenda, left)
+        elif driver.patience_ns < MOST_PATIENCE_NS:
+            driver.found_patience(enough=True)
+
+    def _hold_on(self, sequence: int, agenda: Agenda, left: tuple[int, int, int] | None) -> None:
+        """Go on with a meeting of which native code *left* a round after some bytes sent and come."""
         odd: dict[int, bytes] = {}
         moved: dict[int, memoryview] = {}
-        for stage in agenda.stages:
-            turn, frame, hoped, expected = stage.turn, stage.frame, stage.hoped, stage.expected_bytes
-            for place, block in stage.copies:
-                place[:] = block
-            if odd:
-                frame = self._odd_frame(turn, agenda, moved)
-            _stamp(frame, NUMBER_AT, sequence)
-            _stamp(hoped, NUMBER_AT, sequence)
-            sent = count = 0
-            fits = turn.bare
-            if fits:
-                sent, count = self._driver.swap(turn.outlet(), frame, turn.inlet(), turn.room, expected)
-                fits = sent == len(frame) and count == expected and turn.room.startswith(hoped)
-            end = expected
-            if not fits:
-                end = self._complete(stage, frame, sent, count, sequence)
-                fits = end == expected and turn.room.startswith(hoped)
-            for head, at in stage.heads:
-                fits = fits and turn.room.startswith(head, at)
-            if not fits:
+        while left is not None:
+            at, sent, came = left
+            stage = agenda.stages[at]
+            if came < stage.expected_bytes:
+                self._driver.found_patience(enough=False)
+            end = self._complete(stage, stage.frame, sent, came, sequence)
+            if not stage.came_as_hoped(end):
                 # Somebody calls something else. The others must still hear of it: the rounds go on.
-                self._read_odd(turn, end, agenda, odd, moved)
-        if odd:
-            raise CallsDiffer(mismatch([odd.get(rank, agenda.call) for rank in range(self._size)]))
+                self._read_odd(stage.turn, end, agenda, odd, moved)
+                for later in agenda.stages[at + 1 :]:
+                    frame = self._odd_frame(later.turn, agenda, moved, sequence)
+                    _stamp(later.hoped, NUMBER_AT, sequence)
+                    end = self._complete(later, frame, 0, 0, sequence)
+                    if not later.came_as_hoped(end):
+                        self._read_odd(later.turn, end, agenda, odd, moved)
+                raise CallsDiffer(mismatch([odd.get(rank, agenda.call) for rank in range(self._size)]))
+            left = agenda.rounds.meet(at + 1, sequence, self._driver.patience_ns)
 
     def _complete(self, stage: _Stage, frame: bytearray, sent: int, count: int, sequence: int) -> int:
         """Where the frame that came ends, once all is here and out; *count* and *sent* bytes are already."""
@@ -239,11 +253,13 @@ class Meeting:
             self._driver.run((rest, incoming))
         return incoming.end
 
-    def _odd_frame(self, turn: _Turn, agenda: Agenda, moved: Mapping[int, memoryview]) -> bytearray:
+    def _odd_frame(
+        self, turn: _Turn, agenda: Agenda, moved: Mapping[int, memoryview], sequence: int
+    ) -> bytearray:
         """The frame of *turn* after some blocks, at *moved* places, came in other lengths than hoped for."""
         told = [(self._rank + i) % self._size for i in range(len(turn.origins))]
         body = b"".join(moved.get(rank, agenda.blocks[rank]) for rank in told)
-        return bytearray(header(_MEETING, len(body), 0) + body)
+        return bytearray(header(_MEETING, len(body), sequence) + body)
 
     def _read_odd(
         self, turn: _Turn, end: int, agenda: Agenda, odd: dict[int, bytes], moved: dict[int, memoryview]
