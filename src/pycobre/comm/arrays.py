@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,18 @@ def as_bytes(array: Array) -> memoryview:
 
 def fold(op: ReduceOp, parts: list[Array], out: Array) -> None:
     """Put the fold of *parts*, in their order, in *out*, which none of them overlaps."""
-    most = native.MAX_RANKS  # that native code takes at once
-    native.fold(op, parts if len(parts) <= most else parts[:most], out)
-    for at in range(most, len(parts), most - 1):
-        native.fold(op, [out.copy(), *parts[at : at + most - 1]], out)
+    folding(op, parts, out)()
 
 
 def folding(op: ReduceOp, parts: list[Array], out: Array) -> Callable[[], None]:
     """What does ``fold(op, parts, out)``, ready to be repeated."""
-    if len(parts) <= native.MAX_RANKS:
-        return partial(native.fold, int(op), parts, out)
-    return partial(fold, op, parts, out)
+    most = native.MAX_RANKS  # that native code takes at once
+    if len(parts) <= most:
+        return native.folding(op, parts, out)
+
+    def fold_in_turns() -> None:
+        native.folding(op, parts[:most], out)()
+        for at in range(most, len(parts), most - 1):
+            native.folding(op, [out.copy(), *parts[at : at + most - 1]], out)()
+
+    return fold_in_turns
