@@ -18,10 +18,9 @@ class Meeting:
         Meetings that this rank has begun.
     """
 
-    def __init__(self, comm: MPI.Intracomm, crowded: bool) -> None:
+    def __init__(self, comm: MPI.Intracomm) -> None:
         self._size = comm.Get_size()
         self.turn = 0
-        self._crowded = crowded
         self._line, self._lines = bytearray(LINE_BYTES), bytearray(LINE_BYTES * self._size)
         self._fingerprints = memoryview(self._lines).cast("Q")[:: LINE_BYTES // 8]
         self._written: Call | None = None
@@ -55,7 +54,7 @@ class Meeting:
         self._start()
         test = self._test
         if not (test() or test() or test()):
-            complete(test, look, self._crowded)
+            complete(test, look)
         return self._fingerprints.tolist().count(call.fingerprint) == self._size
 
     def join(self) -> None:

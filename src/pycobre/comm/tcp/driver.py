@@ -12,8 +12,9 @@ from pycobre.comm.tcp.flow import FrameIn, PeerFailed, Transfer
 from pycobre.comm.tcp.frame import ProtocolError
 from pycobre.comm.tcp.link import LinkEnded
 
-MOST_PATIENCE_NS = 50_000  # a rank that is nearly here costs less than going to sleep and being woken
-_LEAST_PATIENCE_NS = 4_000
+# How long a wait gives way before it sleeps: about what going to sleep and being woken costs. It must not
+# adapt to waits that were longer: ranks that sleep at once always wait longer, and would do so for good.
+PATIENCE_NS = 50_000
 _LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _BOTH = select.POLLIN | select.POLLOUT
 Result = TypeVar("Result")
@@ -47,22 +48,12 @@ class Driver:
     ----------
     deadline
         When the collective is overdue, on the monotonic clock; ``None`` for never.
-    patience_ns
-        How long the next wait gives way before it sleeps.
     """
 
     def __init__(self, wake: int, concerned: Callable[[], bool]) -> None:
         self._wake = wake
         self._concerned = concerned
-        self.patience_ns = MOST_PATIENCE_NS
         self.deadline: float | None = None
-
-    def found_patience(self, *, enough: bool) -> None:
-        """Learn from a wait whether giving way for a moment was *enough*."""
-        if enough:
-            self.patience_ns = min(MOST_PATIENCE_NS, self.patience_ns * 5 // 4)
-        else:
-            self.patience_ns = max(_LEAST_PATIENCE_NS, self.patience_ns // 2)
 
     def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
         """What to wait with until one of *transfers* can go on, or the group has failed."""
@@ -106,8 +97,8 @@ class Driver:
                     if events.get(transfer.channel.link.fileno(), 0) & ~(_BOTH ^ transfer.events)
                 ]
 
-    def receive(self, frame: FrameIn, poll: select.poll) -> None:
-        """Return when *frame* is here; *poll* is what to wait with for it.
+    def receive(self, frame: FrameIn, poll: select.poll, *, at_once: bool) -> None:
+        """Return when *frame* is here; *poll* is what to sleep with until then, perhaps *at_once*.
 
         Raises
         ------
@@ -118,26 +109,12 @@ class Driver:
         while not frame.done:
             # To look first costs less than an attempt in vain: that is an exception.
             if not link.buffered:
-                self.wait(poll, frame)
-            step(frame)
-
-    def wait(self, poll: select.poll, transfer: Transfer) -> list[tuple[int, int]]:
-        """What *poll* finds ready, sooner or later; *transfer* is one of those that it waits for."""
-        ready = poll.poll(0)
-        if not ready:
-            now = time.monotonic_ns()
-            give_up = now + self.patience_ns
-            while now < give_up:
-                _give_way()
-                ready = poll.poll(0)
+                ready = [] if at_once else _given_way(poll)
                 if ready:
-                    self.found_patience(enough=True)
-                    break
-                now = time.monotonic_ns()
-            else:
-                self.found_patience(enough=False)
-                return self._sleep(poll, transfer)
-        return self._unless_failed(poll, ready)
+                    self._unless_failed(poll, ready)
+                else:
+                    self._sleep(poll, frame)
+            step(frame)
 
     def _sleep(self, poll: select.poll, transfer: Transfer) -> list[tuple[int, int]]:
         left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
@@ -161,6 +138,16 @@ class Driver:
             if ready:
                 return ready
         raise Interrupted
+
+
+def _given_way(poll: select.poll) -> list[tuple[int, int]]:
+    """What *poll* finds ready before patience ends."""
+    ready = poll.poll(0)
+    give_up = time.monotonic_ns() + PATIENCE_NS
+    while not ready and time.monotonic_ns() < give_up:
+        _give_way()
+        ready = poll.poll(0)
+    return ready
 
 
 def step(transfer: Transfer) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pycobre._native import tcp as native
 from pycobre.comm.call import CALL_BYTES, Call
-from pycobre.comm.tcp.driver import MOST_PATIENCE_NS, Driver, attempt, step
+from pycobre.comm.tcp.driver import PATIENCE_NS, Driver, attempt, step
 from pycobre.comm.tcp.flow import Channel, FrameIn, PeerFailed, rest_of_frame
 from pycobre.comm.tcp.frame import HEADER_BYTES, NUMBER_AT, FrameKind, ProtocolError, header
 from pycobre.comm.tcp.verdict import Verdict, mismatch
@@ -209,25 +209,15 @@ class Meeting:
         PeerFailed, Overdue, Interrupted
             As :meth:`Driver.run` says.
         """
-        driver = self._driver
-        left = agenda.rounds.meet(0, sequence, driver.patience_ns)
-        if left is not None:
-            self._hold_on(sequence, agenda, left)
-        elif driver.patience_ns < MOST_PATIENCE_NS:
-            driver.found_patience(enough=True)
-
-    def _hold_on(self, sequence: int, agenda: Agenda, left: tuple[int, int, int] | None) -> None:
-        """Go on with a meeting of which native code *left* a round after some bytes sent and come."""
-        odd: dict[int, bytes] = {}
-        moved: dict[int, memoryview] = {}
-        while left is not None:
+        left = agenda.rounds.meet(0, sequence, PATIENCE_NS)
+        while left is not None:  # a round after some bytes sent and come
             at, sent, came = left
             stage = agenda.stages[at]
-            if came < stage.expected_bytes:
-                self._driver.found_patience(enough=False)
             end = self._complete(stage, stage.frame, sent, came, sequence)
             if not stage.came_as_hoped(end):
                 # Somebody calls something else. The others must still hear of it: the rounds go on.
+                odd: dict[int, bytes] = {}
+                moved: dict[int, memoryview] = {}
                 self._read_odd(stage.turn, end, agenda, odd, moved)
                 for later in agenda.stages[at + 1 :]:
                     frame = self._odd_frame(later.turn, agenda, moved, sequence)
@@ -236,7 +226,7 @@ class Meeting:
                     if not later.came_as_hoped(end):
                         self._read_odd(later.turn, end, agenda, odd, moved)
                 raise CallsDiffer(mismatch([odd.get(rank, agenda.call) for rank in range(self._size)]))
-            left = agenda.rounds.meet(at + 1, sequence, self._driver.patience_ns)
+            left = agenda.rounds.meet(at + 1, sequence, PATIENCE_NS)
 
     def _complete(self, stage: _Stage, frame: bytearray, sent: int, count: int, sequence: int) -> int:
         """Where the frame that came ends, once all is here and out; *count* and *sent* bytes are already."""
@@ -248,7 +238,7 @@ class Meeting:
         if not rest.done:
             step(rest)
         if rest.done:
-            self._driver.receive(incoming, turn.poll)
+            self._driver.receive(incoming, turn.poll, at_once=turn.outlet >= 0)
         else:
             self._driver.run((rest, incoming))
         return incoming.end
