@@ -71,31 +71,74 @@ uint64_t now_ns() {
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
+// How a rank waits for a moment: busy while every rank has a processor, or else giving way, which lets a rank on this
+// processor come. Beside a process that always has work, who gives way is away for milliseconds.
+class Waiting {
+  public:
+    explicit Waiting(bool crowded) : crowded_(crowded) {}
+
+    // Lets time pass in a wait that began at *start*.
+    void pass(uint64_t start, uint64_t now) {
+        away_ns_ = 0;
+        if (!crowded_ && !beside_ && now - start < kBusy) return;
+        sched_yield();
+        away_ns_ = now_ns() - now;
+    }
+
+    // What was waited for is here. If that took others to run here, but not for long, it is they who have sent it.
+    void over(uint64_t now) {
+        if (crowded_) return;
+        beside_ = away_ns_ > kSwitch && away_ns_ < kSlice;
+        if (!beside_ || now - moved_ns_ < kMove) return;
+        moved_ns_ = now;
+        move_away();
+    }
+
+  private:
+    static constexpr uint64_t kBusy = 10'000, kSwitch = 1'000, kSlice = 200'000, kMove = 10'000'000;
+
+    // Leaves this processor to the other rank: two that wait for each other by turns look to the kernel like two that
+    // have nothing to do, and it leaves them together.
+    static void move_away() {
+        cpu_set_t all, others;
+        if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+        others = all;
+        CPU_CLR(sched_getcpu(), &others);
+        if (CPU_COUNT(&others) == 0) return;
+        if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
+    }
+
+    const bool crowded_;
+    bool beside_ = false;
+    uint64_t away_ns_ = 0, moved_ns_ = 0;
+};
+
 // Sends the frame, then takes in what is expected while it comes soon. Errors are left for a later attempt to find,
 // which has words for them.
-void swap(const Round &round, uint64_t patience, Py_ssize_t &sent, Py_ssize_t &came) {
+void swap(const Round &round, uint64_t patience, Waiting &waiting, Py_ssize_t &sent, Py_ssize_t &came) {
     sent = send(round.to, round.frame.data(), static_cast<size_t>(round.frame.bytes()), MSG_DONTWAIT | MSG_NOSIGNAL);
-    uint64_t start = 0;
+    uint64_t start = 0, now = 0;
     while (sent == round.frame.bytes() && came < round.expected) {
         const ssize_t just = recv(round.source, round.room.data() + came, static_cast<size_t>(round.expected - came),
                                   MSG_DONTWAIT);
         if (just > 0) {
             came += just;
         } else if (just < 0 && errno == EAGAIN) {
-            const uint64_t now = now_ns();
+            now = now_ns();
             if (!start) start = now;
             if (now - start >= patience) return;
-            sched_yield();
+            waiting.pass(start, now);
         } else {
             return;
         }
     }
+    if (start) waiting.over(now);
     if (sent < 0) sent = 0;
 }
 
 class Rounds {
   public:
-    explicit Rounds(Py_ssize_t number_at) : number_at_(number_at) {}
+    Rounds(Py_ssize_t number_at, Waiting &waiting) : number_at_(number_at), waiting_(waiting) {}
     Rounds(const Rounds &) = delete;
     Rounds &operator=(const Rounds &) = delete;
 
@@ -128,7 +171,7 @@ class Rounds {
                 round.frame.data()[number_at_ + byte] = round.hoped.data()[number_at_ + byte] =
                     static_cast<char>(number >> (8 * byte));
             Py_ssize_t sent = 0, came = 0;
-            if (round.to >= 0) swap(round, patience, sent, came);
+            if (round.to >= 0) swap(round, patience, waiting_, sent, came);
             if (sent != round.frame.bytes() || came != round.expected || !round.came_as_hoped())
                 return nb::make_tuple(at, sent, came);
         }
@@ -136,7 +179,8 @@ class Rounds {
     }
 
   private:
-    Py_ssize_t number_at_;
+    const Py_ssize_t number_at_;
+    Waiting &waiting_;
     std::deque<Round> rounds_;  // nothing in it can be moved
 };
 
@@ -144,8 +188,9 @@ class Rounds {
 
 void bind_tcp(nb::module_ &m) {
     nb::module_ sub = m.def_submodule("tcp", "What is short over sockets.");
+    nb::class_<Waiting>(sub, "Waiting").def(nb::init<bool>(), nb::arg("crowded"));
     nb::class_<Rounds>(sub, "Rounds")
-        .def(nb::init<Py_ssize_t>(), nb::arg("number_at"))
+        .def(nb::init<Py_ssize_t, Waiting &>(), nb::arg("number_at"), nb::arg("waiting"), nb::keep_alive<1, 3>())
         .def("add", &Rounds::add, nb::arg("to"), nb::arg("frame"), nb::arg("source"), nb::arg("room"),
              nb::arg("hoped"), nb::arg("expected"), nb::arg("copies"), nb::arg("heads"))
         .def("meet", &Rounds::meet, nb::arg("first"), nb::arg("number"), nb::arg("patience_ns"));

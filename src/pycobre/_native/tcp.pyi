@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+class Waiting:
+    def __init__(self, crowded: bool) -> None: ...
+
 class Rounds:
-    def __init__(self, number_at: int) -> None: ...
+    def __init__(self, number_at: int, waiting: Waiting) -> None: ...
     def add(
         self,
         to: int,

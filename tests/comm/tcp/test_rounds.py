@@ -34,7 +34,7 @@ class Side:
         )
 
     def meet(self, expected: int = 16) -> tuple[int, int, int] | None:
-        rounds = native.Rounds(NUMBER_AT)
+        rounds = native.Rounds(NUMBER_AT, native.Waiting(crowded=True))
         self.add_to(rounds, expected)
         return rounds.meet(0, NUMBER, PATIENCE_NS)
 
@@ -72,7 +72,7 @@ def test_a_round_passes_on_what_came_in_the_one_before_and_a_wrong_later_block_i
     with near, far:
         second = Side(near, far)
         passed = memoryview(second.frame)[12:13], memoryview(side.room)[15:16]
-        rounds = native.Rounds(NUMBER_AT)
+        rounds = native.Rounds(NUMBER_AT, native.Waiting(crowded=True))
         side.add_to(rounds)
         second.add_to(rounds, copies=[passed], heads=[(b"dy", 14)])
         for body in (b"body", b"bode"):
@@ -102,14 +102,14 @@ def test_an_end_and_an_error_are_left_to_be_found_again(side: Side) -> None:
 
 
 def test_a_connection_that_native_code_can_not_use_is_left_with_the_numbers_in_place(side: Side) -> None:
-    rounds = native.Rounds(NUMBER_AT)
+    rounds = native.Rounds(NUMBER_AT, native.Waiting(crowded=True))
     rounds.add(-1, side.frame, -1, side.room, side.hoped, 16, [], [])
     assert rounds.meet(0, NUMBER, PATIENCE_NS) == (0, 0, 0)
     assert (side.frame, side.hoped) == (b"ours" + STAMP + b"!", HEAD)
 
 
 def test_nothing_is_written_beyond_the_room(side: Side) -> None:
-    rounds = native.Rounds(NUMBER_AT)
+    rounds = native.Rounds(NUMBER_AT, native.Waiting(crowded=True))
     with pytest.raises(ValueError, match="do not fit"):
         side.add_to(rounds, 21)
     with pytest.raises(ValueError, match="do not fit"):

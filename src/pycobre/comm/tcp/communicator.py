@@ -20,6 +20,7 @@ from pycobre.comm.call import Call, Kind
 from pycobre.comm.heap import HeapRegion
 from pycobre.comm.local import LocalCommunicator
 from pycobre.comm.remembered import Remembered, lasts
+from pycobre.comm.segment import usable_cpus
 from pycobre.comm.tcp.agendas import Agendas
 from pycobre.comm.tcp.config import TcpConfig
 from pycobre.comm.tcp.control import Ailment, Trouble
@@ -116,7 +117,9 @@ class TcpCommunicator(Backend):
         self._watch = Watch(joined)
         self._channels = {peer: Channel(link) for peer, link in joined.data.items()}
         self._driver = Driver(self._watch.wake, self._watch.concerned)
-        self._meeting = Meeting(self.rank, self.size, self._channels, self._driver)
+        here = [peer.machine for peer in joined.peers].count(joined.peers[self.rank].machine)
+        crowded = here > usable_cpus()
+        self._meeting = Meeting(self.rank, self.size, self._channels, self._driver, crowded=crowded)
         self._agendas = Agendas(self._meeting, self.size)
         self._barrier = self._agendas.of(Kind.BARRIER)
         self._exchange = Exchange(self.rank, self.size, self._channels, self._driver)

@@ -12,9 +12,7 @@ from pycobre.comm.tcp.flow import FrameIn, PeerFailed, Transfer
 from pycobre.comm.tcp.frame import ProtocolError
 from pycobre.comm.tcp.link import LinkEnded
 
-# How long a wait gives way before it sleeps: about what going to sleep and being woken costs. It must not
-# adapt to waits that were longer: ranks that sleep at once always wait longer, and would do so for good.
-PATIENCE_NS = 50_000
+PATIENCE_NS = 50_000  # before a wait sleeps: a rank that is nearly here costs less than that and being woken
 _LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _BOTH = select.POLLIN | select.POLLOUT
 Result = TypeVar("Result")

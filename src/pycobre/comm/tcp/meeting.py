@@ -151,13 +151,18 @@ class Meeting:
         To every other rank.
     driver
         What moves the bytes.
+    crowded
+        Whether this machine has more of the ranks than processors, so that who waits gives way at once.
     """
 
-    def __init__(self, rank: int, size: int, channels: Mapping[int, Channel], driver: Driver) -> None:
+    def __init__(
+        self, rank: int, size: int, channels: Mapping[int, Channel], driver: Driver, *, crowded: bool
+    ) -> None:
         self._rank = rank
         self._size = size
         self._driver = driver
         self._most = small_bytes(size)
+        self._waiting = native.Waiting(crowded)
         self._turns: list[_Turn] = []
         distance = 1
         while distance < size:
@@ -174,7 +179,7 @@ class Meeting:
         first = bytearray(HEADER_BYTES) + heads[self._rank] + bytes(payload_bytes[self._rank])
         blocks = {self._rank: memoryview(first)[HEADER_BYTES:]}
         stages: list[_Stage] = []
-        rounds = native.Rounds(NUMBER_AT)
+        rounds = native.Rounds(NUMBER_AT, self._waiting)
         for turn in self._turns:
             told = [(self._rank + i) % self._size for i in range(len(turn.origins))]
             length = HEADER_BYTES + sum(block_bytes[origin] for origin in told)
