@@ -25,8 +25,10 @@ DenseData::DenseData(StageData given)
     for (int j : stage.planes.index) is_limited[j] = 1;
     for (int j : stage.state_columns) is_limited[j] = 1;
     if (stage.future_column >= 0) is_limited[stage.future_column] = 1;
-    for (int j = 0; j < columns_; ++j)
+    for (int j = 0; j < columns_; ++j) {
         if (is_limited[j]) limited.push_back(j);
+        if (lower[j] != upper[j]) movable.push_back(j);
+    }
     row_start.assign(rows_ + 1, 0);
     for (int row : stage.index) ++row_start[row + 1];
     for (int i = 0; i < rows_; ++i) row_start[i + 1] += row_start[i];
@@ -114,6 +116,16 @@ void DenseData::add_extra(int extra, double factor, double *row) const {
         row[stage.state_columns[i]] -= factor * decided_slope(extra - planes_, i);
 }
 
+void DenseData::clear_extra(int extra, double *row) const {
+    if (is_plane(extra)) {
+        for (int k = stage.planes.start[extra]; k < stage.planes.start[extra + 1]; ++k)
+            row[stage.planes.index[k]] = 0.0;
+        return;
+    }
+    row[stage.future_column] = 0.0;
+    for (int column : stage.state_columns) row[column] = 0.0;
+}
+
 double DenseData::times(int extra, const double *x) const {
     double sum = 0.0;
     if (is_plane(extra)) {
@@ -126,22 +138,31 @@ double DenseData::times(int extra, const double *x) const {
     return sum + x[stage.future_column];
 }
 
-int DenseData::most_violated(const Side &side, const double *x) const {
-    double worst = 0.0;
+int DenseData::most_violated_plane(const Side &side, const double *x, const double *weight) const {
+    double best = 0.0;
     int found = -1;
     for (int plane = 0; plane < planes_; ++plane) {
         const int column = stage.planes.column[plane];
-        const double scale = std::max(1.0, std::abs(column < 0 ? side.height[plane] : x[column]));
-        const double violation = (times(plane, x) - side.height[plane]) / scale;
-        if (violation > std::max(worst, kViolationTolerance)) {
-            worst = violation;
+        const double excess = times(plane, x) - side.height[plane];
+        if (excess <= kViolationTolerance) continue;
+        if (excess <= kViolationTolerance * std::abs(column < 0 ? side.height[plane] : x[column])) continue;
+        double norm = 1.0;
+        for (int k = stage.planes.start[plane]; k < stage.planes.start[plane + 1]; ++k)
+            norm += stage.planes.value[k] * stage.planes.value[k] * weight[stage.planes.index[k]];
+        if (excess * excess > best * norm) {
+            best = excess * excess / norm;
             found = plane;
         }
     }
-    if (found >= 0 || cuts_ == 0) return found;
+    return found;
+}
+
+int DenseData::most_violated_cut(const Side &side, const double *x) const {
+    if (cuts_ == 0) return -1;
+    int found = -1;
     const int decided = stage.decided();
     const double future = x[stage.future_column];
-    worst = kViolationTolerance * std::max(1.0, std::abs(future));
+    double worst = kViolationTolerance * std::max(1.0, std::abs(future));
     for (int first = 0; first < cuts_; first += kLanes) {
         double sum[kLanes];
         for (int lane = 0; lane < kLanes; ++lane) sum[lane] = side.height[planes_ + first + lane] - future;

@@ -32,9 +32,11 @@ class DenseData {
     double coefficient(int extra, int column) const;
     // row += factor · coefficients of the extra.
     void add_extra(int extra, double factor, double *row) const;
+    void clear_extra(int extra, double *row) const;  // zeros where the extra has coefficients
     double times(int extra, const double *x) const;  // coefficients of the extra · x
-    // The extra that x violates most, planes before cuts, or -1.
-    int most_violated(const Side &side, const double *x) const;
+    // The plane that x violates most by an estimate of its pricing weight from those of basic columns, or -1.
+    int most_violated_plane(const Side &side, const double *x, const double *weight) const;
+    int most_violated_cut(const Side &side, const double *x) const;
     double carried_slope(int extra, int i) const {
         const int cut = extra - planes_;
         return carried_[(static_cast<size_t>(cut / kLanes) * stage.carried() + i) * kLanes + cut % kLanes];
@@ -45,6 +47,7 @@ class DenseData {
     std::vector<int> row_start, row_index;   // A by rows
     std::vector<double> row_value;
     std::vector<int> limited;  // columns that are in a plane or a cut
+    std::vector<int> movable;  // columns that are not fixed
 
   private:
     static constexpr int kLanes = 8;  // cuts of a block: sums run over them side by side

@@ -14,6 +14,7 @@ constexpr double kSingular = 1e-11;
 // columns that are basic is inverted, by Gauss and Jordan with the largest pivot of each column.
 bool DenseNode::factor(const DenseData &data) {
     const int columns = data.columns(), rows = data.rows(), count = size();
+    stride_ = padded(count + 3);
     std::vector<int> inner(count, -1), place_of(columns, -1), tight, positions;
     std::vector<int> position_of_row(count, -1);
     for (int p = 0; p < count; ++p) {
@@ -33,14 +34,15 @@ bool DenseNode::factor(const DenseData &data) {
     if (static_cast<int>(positions.size()) != k) return false;
     const int width = padded(2 * k);
     std::vector<double> block(static_cast<size_t>(k) * width, 0.0);
-    auto entry = [&](int row, int column) { return data.coefficient(extras[row - rows], column); };
+    std::vector<double> coefficients;
     for (int r = 0; r < k; ++r) {
         double *line = block.data() + static_cast<size_t>(r) * width;
         if (tight[r] < rows) {
             for (int e = data.row_start[tight[r]]; e < data.row_start[tight[r] + 1]; ++e)
                 if (place_of[data.row_index[e]] >= 0) line[place_of[data.row_index[e]]] = data.row_value[e];
         } else {
-            for (int c = 0; c < k; ++c) line[c] = entry(tight[r], head[positions[c]]);
+            basic_part(data, extras[tight[r] - rows], coefficients);
+            for (int c = 0; c < k; ++c) line[c] = coefficients[positions[c]];
         }
         line[k + r] = 1.0;
     }
@@ -68,7 +70,6 @@ bool DenseNode::factor(const DenseData &data) {
             for (int e = c; e < width; ++e) line[e] -= factor * from[e];
         }
     }
-    stride_ = padded(count + 3);
     inverse_.assign(static_cast<size_t>(count) * stride_, 0.0);
     for (int c = 0; c < k; ++c) {
         double *column = column_of_inverse(tight[c]);

@@ -8,6 +8,14 @@ namespace {
 
 constexpr double kResidual = 1e-9;  // how far a row may be missed, relative to what is in it
 
+// Sum of products of whole vectors, in lanes that are added in a fixed order.
+double dot(const double *__restrict__ a, const double *__restrict__ b, int size) {
+    double sum[8] = {};
+    for (int k = 0; k < size; k += 8)
+        for (int lane = 0; lane < 8; ++lane) sum[lane] += a[k + lane] * b[k + lane];
+    return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+}
+
 }  // namespace
 
 double DenseNode::resting(const DenseData &data, const Side &side, int variable) const {
@@ -27,6 +35,12 @@ void DenseNode::fill_columns(const DenseData &data, const std::vector<double> &x
         if (head[p] < data.columns()) full[head[p]] = x[p];
 }
 
+void DenseNode::fill_weights(const DenseData &data, std::vector<double> &full) const {
+    full.assign(data.columns(), 0.0);
+    for (int p = 0; p < size(); ++p)
+        if (head[p] < data.columns()) full[head[p]] = weight[p];
+}
+
 void DenseNode::fill_limited(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const {
     full.resize(data.columns());
     for (int j : data.limited)
@@ -39,7 +53,8 @@ bool DenseNode::place(const DenseData &data, const Side &side, std::vector<doubl
                       std::vector<double> &full) const {
     const int columns = data.columns(), rows = data.rows();
     x.assign(stride_, 0.0);
-    std::vector<double> own(size());
+    static thread_local std::vector<double> own;
+    own.resize(size());
     for (int round = 0;; ++round) {
         fill_columns(data, x, full);
         for (int i = 0; i < size(); ++i) own[i] = 0.0;
@@ -77,16 +92,12 @@ bool DenseNode::place(const DenseData &data, const Side &side, std::vector<doubl
 
 void DenseNode::price(const DenseData &data, std::vector<double> &y_out, std::vector<double> &d_out) const {
     const int columns = data.columns(), rows = data.rows();
-    std::vector<double> missing(stride_, 0.0);  // by position: cost not yet explained by the rows' duals
+    static thread_local std::vector<double> missing;  // by position: cost not yet explained by the rows' duals
+    missing.assign(stride_, 0.0);
     for (int p = 0; p < size(); ++p) missing[p] = head[p] < columns ? data.cost[head[p]] : 0.0;
     y_out.assign(size(), 0.0);
     for (int round = 0; round < 2; ++round) {
-        for (int i = 0; i < size(); ++i) {
-            const double *column = column_of_inverse(i);
-            double sum = 0.0;
-            for (int p = 0; p < size(); ++p) sum += missing[p] * column[p];
-            y_out[i] += sum;
-        }
+        for (int i = 0; i < size(); ++i) y_out[i] += dot(missing.data(), column_of_inverse(i), stride_);
         d_out = data.cost;
         for (int i = 0; i < rows; ++i) {
             if (y_out[i] == 0.0) continue;
@@ -114,18 +125,29 @@ void DenseNode::row_at(int position, std::vector<double> &rho) const {
     for (int i = 0; i < size(); ++i) rho[i] = column_of_inverse(i)[position];
 }
 
-void DenseNode::row_for(const DenseData &data, int extra, std::vector<double> &rho) const {
-    std::vector<double> basic(size(), 0.0);
+void DenseNode::basic_part(const DenseData &data, int extra, std::vector<double> &part) const {
+    static thread_local std::vector<double> of_columns;  // zeros between calls
+    of_columns.resize(std::max<size_t>(of_columns.size(), data.columns()), 0.0);
+    data.add_extra(extra, 1.0, of_columns.data());
+    part.assign(stride_, 0.0);
     for (int p = 0; p < size(); ++p)
-        if (head[p] < data.columns()) basic[p] = data.coefficient(extra, head[p]);
+        if (head[p] < data.columns()) part[p] = of_columns[head[p]];
+    data.clear_extra(extra, of_columns.data());
+}
+
+void DenseNode::row_for(const DenseData &data, int extra, std::vector<double> &rho) const {
+    static thread_local std::vector<double> basic;
+    basic_part(data, extra, basic);
     rho.resize(size() + 1);
-    for (int i = 0; i < size(); ++i) {
-        const double *column = column_of_inverse(i);
-        double sum = 0.0;
-        for (int p = 0; p < size(); ++p) sum += basic[p] * column[p];
-        rho[i] = sum;
-    }
+    for (int i = 0; i < size(); ++i) rho[i] = dot(basic.data(), column_of_inverse(i), stride_);
     rho[size()] = -1.0;
+}
+
+double DenseNode::pivot_of(const DenseData &data, int extra, int variable, const std::vector<double> &column) const {
+    static thread_local std::vector<double> basic;
+    basic_part(data, extra, basic);
+    const double own = variable < data.columns() ? data.coefficient(extra, variable) : 0.0;
+    return dot(basic.data(), column.data(), stride_) - own;
 }
 
 void DenseNode::times_matrix(const DenseData &data, const std::vector<double> &rho, int joining,
@@ -153,7 +175,8 @@ void DenseNode::times_inverse(const std::vector<double> &amounts, std::vector<do
 }
 
 void DenseNode::column_for(const DenseData &data, int variable, std::vector<double> &column) const {
-    std::vector<double> amounts(size(), 0.0);
+    static thread_local std::vector<double> amounts;
+    amounts.assign(size(), 0.0);
     if (variable >= data.columns()) {
         amounts[variable - data.columns()] = -1.0;
     } else {

@@ -21,7 +21,10 @@ class DenseNode {
 
     // Inverse and weights from scratch; false if the basis is singular.
     bool factor(const DenseData &data);
-    void forget_inverse() { inverse_ = {}; weight = {}; }
+    void forget_inverse() {  // and its memory, which an empty vector that is assigned would keep
+        std::vector<double>().swap(inverse_);
+        std::vector<double>().swap(weight);
+    }
     bool has_inverse() const { return !inverse_.empty(); }
     // The same, and y and d; boxed columns rest where these want them.
     bool refresh(const DenseData &data);
@@ -34,11 +37,17 @@ class DenseNode {
     void fill_columns(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
     // The same, but only what planes and cuts look at.
     void fill_limited(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
+    // Pricing weights of basic columns, and 0 of others.
+    void fill_weights(const DenseData &data, std::vector<double> &full) const;
     // Value of a variable that is not basic.
     double resting(const DenseData &data, const Side &side, int variable) const;
     // rho: the row of the inverse at a position, or that of an extra that is about to become a row.
     void row_at(int position, std::vector<double> &rho) const;
     void row_for(const DenseData &data, int extra, std::vector<double> &rho) const;
+    // Coefficients of the basic variables in an extra, padded to the stride.
+    void basic_part(const DenseData &data, int extra, std::vector<double> &part) const;
+    // Element of such a row in a variable's column, by column_for of it.
+    double pivot_of(const DenseData &data, int extra, int variable, const std::vector<double> &column) const;
     // rho · A, for all columns; of the extra that is about to become a row its own part as well.
     void times_matrix(const DenseData &data, const std::vector<double> &rho, int joining,
                       std::vector<double> &row) const;

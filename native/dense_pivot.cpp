@@ -17,10 +17,12 @@ constexpr double kDrift = 1e-7;       // by how much an element may differ betwe
 
 void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving) {
     const int columns = data_->columns(), rows = data_->rows();
-    if (leaving.extra >= 0)
-        node.row_for(*data_, leaving.extra, rho_);
-    else
+    if (leaving.extra >= 0) {
+        find_row(node, leaving.extra);
+    } else {
         node.row_at(leaving.position, rho_);
+        rho_of_ = -1;
+    }
     node.times_matrix(*data_, rho_, leaving.extra, row_);
     const double sign = leaving.direction;
     candidates_.clear();
@@ -31,9 +33,9 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
         const double distance = at == kAtUpper ? -dual : at == kAtLower ? dual : 0.0;
         candidates_.push_back({std::max(distance, 0.0) / slope, slope, range, alpha, variable});
     };
-    for (int j = 0; j < columns; ++j) {
+    for (int j : data_->movable) {
         const int8_t at = node.status[j];
-        if (at == kBasic || data_->lower[j] == data_->upper[j]) continue;
+        if (std::abs(row_[j]) < kLeastAlpha || at == kBasic) continue;
         add(j, at, row_[j], node.d[j], at == kAtZero ? kInfinity : data_->upper[j] - data_->lower[j]);
     }
     for (int i = 0; i < rows; ++i) {
@@ -49,19 +51,23 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
 
 // Sorts the candidates by ratio, as far as a step of this much excess can reach.
 void DenseSearch::order_candidates(double most) {
-    const auto later = [](const Candidate &a, const Candidate &b) {
-        return a.ratio != b.ratio ? a.ratio > b.ratio
-                                  : (a.slope != b.slope ? a.slope < b.slope : a.variable > b.variable);
+    const auto earlier = [](const Candidate &a, const Candidate &b) {
+        return a.ratio != b.ratio ? a.ratio < b.ratio
+                                  : (a.slope != b.slope ? a.slope > b.slope : a.variable < b.variable);
     };
-    std::make_heap(candidates_.begin(), candidates_.end(), later);
-    auto end = candidates_.end();
-    while (end != candidates_.begin() && most >= 0.0) {
-        std::pop_heap(candidates_.begin(), end, later);
-        --end;
-        most -= end->range * end->slope;
+    double reach = kInfinity;  // where a step ends at the latest
+    for (const Candidate &c : candidates_)
+        if (c.range * c.slope > most) reach = std::min(reach, c.ratio);
+    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
+                                     [&](const Candidate &c) { return c.ratio > reach; }),
+                      candidates_.end());
+    std::sort(candidates_.begin(), candidates_.end(), earlier);
+    size_t count = 0;
+    while (count < candidates_.size() && most >= 0.0) {
+        most -= candidates_[count].range * candidates_[count].slope;
+        ++count;
     }
-    std::reverse(end, candidates_.end());
-    candidates_.erase(candidates_.begin(), end);
+    candidates_.resize(count);
 }
 
 // Which candidate enters after these many breakpoints: of those that tie with the last the one with the largest
@@ -83,10 +89,7 @@ bool DenseSearch::is_reliable(const DenseNode &node, const Leaving &leaving, int
     node.column_for(*data_, candidate.variable, column_);
     double element = 0.0;
     if (leaving.extra >= 0) {
-        const int columns = data_->columns();
-        if (candidate.variable < columns) element -= data_->coefficient(leaving.extra, candidate.variable);
-        for (int p = 0; p < node.size(); ++p)
-            if (node.head[p] < columns) element += data_->coefficient(leaving.extra, node.head[p]) * column_[p];
+        element = node.pivot_of(*data_, leaving.extra, candidate.variable, column_);
         column_.resize(std::max<size_t>(column_.size(), node.size() + 8), 0.0);
         column_[node.size()] = element;
     } else {

@@ -22,31 +22,36 @@ DenseProblem::DenseProblem(StageData data, int threads)
     keep_starts(0, 0, nullptr, 1);
 }
 
-// Calls found(task, optimum), from any thread, for every task that ends with a clean optimum.
+// Calls found(task, optimum), from any thread, for every task that ends with a clean optimum: from the start that
+// promises most or, where that leads to nothing, from the next.
 void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Found &found) {
     const int count = static_cast<int>(tasks.size()), slice = kSlice * threads_;
-    if (starts_.empty()) return;
-    for (int begin = 0; begin < count; begin += slice)
-        solve_slice(tasks.data() + begin, std::min(slice, count - begin), found);
+    for (int begin = 0; begin < count; begin += slice) {
+        const std::vector<Task> left = solve_slice(tasks.data() + begin, std::min(slice, count - begin), found);
+        solve_slice(left.data(), static_cast<int>(left.size()), found);
+    }
     solves += count;
 }
 
-void DenseProblem::solve_slice(const Task *tasks, int count, const DenseSearch::Found &found) {
+std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int count,
+                                                          const DenseSearch::Found &found) {
     if (sides_.size() < static_cast<size_t>(count)) sides_.resize(count);
     std::vector<const Start *> chosen(count);
+    std::vector<char> is_done(count, 0);
     std::atomic<int> next{0};
     run_crew(std::min(threads_, count), [&](int) {
         for (int k = next++; k < count; k = next++) {
             data_.place(tasks[k].state, tasks[k].noise, sides_[k]);
-            chosen[k] = tasks[k].own ? tasks[k].own : starts_[0].get();
-            double best = chosen[k]->promise(sides_[k]);
-            for (const std::shared_ptr<Start> &start : starts_) {
+            double best = 0.0;
+            const auto consider = [&](const std::shared_ptr<Start> &start) {
+                if (!start || start.get() == tasks[k].vain) return;
                 const double promise = start->promise(sides_[k]);
-                if (promise > best) {
-                    best = promise;
-                    chosen[k] = start.get();
-                }
-            }
+                if (chosen[k] && !(promise > best)) return;
+                best = promise;
+                chosen[k] = start.get();
+            };
+            if (tasks[k].own) std::for_each(tasks[k].own->begin(), tasks[k].own->end(), consider);
+            std::for_each(starts_.begin(), starts_.end(), consider);
         }
     });
     // Those with the same start go together, but not so many that a thread is left without work.
@@ -58,6 +63,7 @@ void DenseProblem::solve_slice(const Task *tasks, int count, const DenseSearch::
     std::vector<Group> groups;
     std::map<const Start *, int> open;
     for (int k = 0; k < count; ++k) {
+        if (!chosen[k]) continue;
         int &at = open.emplace(chosen[k], -1).first->second;
         if (at < 0 || (threads_ > 1 && groups[at].members.size() >= most)) {
             at = static_cast<int>(groups.size());
@@ -81,55 +87,62 @@ void DenseProblem::solve_slice(const Task *tasks, int count, const DenseSearch::
                 if (!fresh.refresh(data_)) continue;
             }
             search.run(data_, start.has_inverse() ? start : fresh, sides_, groups[g].members,
-                       [&](int k, const Optimum &optimum) { found(tasks[k].number, optimum); });
+                       [&](int k, const Optimum &optimum) {
+                           found(tasks[k].number, optimum);
+                           is_done[k] = 1;
+                       });
         }
         const std::lock_guard<std::mutex> lock(totals);
         pivots += search.pivots;
     });
+    std::vector<Task> left;
+    for (int k = 0; k < count; ++k) {
+        if (is_done[k] || !chosen[k]) continue;
+        left.push_back(tasks[k]);
+        left.back().vain = chosen[k];
+    }
+    return left;
 }
 
 bool DenseProblem::solve_units(int units, const double *states, const int *first, const int *last,
                                const double *noises, std::vector<Solved> &solved, int8_t *bases_out,
                                uint8_t *failed) {
     const size_t width = data_.stage.states_in, length = basis_length();
-    std::vector<Task> tasks, others;
+    const bool is_large = data_.rows() >= kManyRows;
     std::vector<int> unit_of, first_of;
+    int most = 0;
     for (int unit = 0; unit < units; ++unit) {
         first_of.push_back(static_cast<int>(unit_of.size()));
-        for (int opening = first[unit]; opening < last[unit]; ++opening) {
-            const double *noise = noises + static_cast<size_t>(opening) * data_.stage.noises;
-            const bool waits = data_.rows() >= kManyRows && opening > first[unit];
-            (waits ? others : tasks).push_back({states + unit * width, noise, static_cast<int>(unit_of.size()), nullptr});
-            unit_of.push_back(unit);
-        }
+        unit_of.insert(unit_of.end(), last[unit] - first[unit], unit);
+        most = std::max(most, last[unit] - first[unit]);
     }
     solved.assign(unit_of.size(), {});
+    // The first opening of every unit, then the second, the next two, the next four: each may start from what those
+    // before it in its unit came to.
+    int helpful = 0;  // so many are followed by others
+    while (is_large && std::max(1, 2 * helpful) < most) helpful = std::max(1, 2 * helpful);
+    std::vector<Starts> own(units, Starts(helpful));
     const auto take = [&](int task, const Optimum &optimum) {
+        const int unit = unit_of[task], place = task - first_of[unit];
         Solved &result = solved[task];
         result.is_clean = true;
         result.value = optimum.dual * data_.stage.cost_scale;
         result.slope.assign(width, 0.0);
         add_slope(optimum, result.slope.data());
         result.binding = optimum.node.extras;
-        if (first_of[unit_of[task]] == task) write_basis(optimum.node, bases_out + unit_of[task] * length);
+        if (place == 0) write_basis(optimum.node, bases_out + unit * length);
+        if (place < helpful) own[unit][place] = start_of(optimum);
     };
-    solve(tasks, take);
-    recent_.clear();
-    if (!others.empty()) {  // start from the optimum of their unit's first, if that is best
-        std::vector<std::shared_ptr<Start>> own(units);
-        std::atomic<int> next{0};
-        run_crew(std::min(threads_, units), [&](int) {
-            for (int unit = next++; unit < units; unit = next++)
-                if (solved[first_of[unit]].is_clean)
-                    own[unit] = start_of(bases_out + unit * length, solved[first_of[unit]].binding);
-        });
-        for (Task &task : others) {
-            const Start *start = own[unit_of[task.number]].get();
-            if (start && start->is_usable) task.own = start;
-        }
-        solve(others, take);
-        for (const std::shared_ptr<Start> &start : own)
-            if (start) recent_.push_back(start);
+    std::vector<Task> tasks;
+    for (int begin = 0, end; begin < most; begin = end) {
+        end = is_large ? std::max(1, 2 * begin) : most;
+        tasks.clear();
+        for (int unit = 0; unit < units; ++unit)
+            for (int place = begin; place < end && first[unit] + place < last[unit]; ++place)
+                tasks.push_back({states + unit * width,
+                                 noises + static_cast<size_t>(first[unit] + place) * data_.stage.noises,
+                                 first_of[unit] + place, &own[unit]});
+        solve(tasks, take);
     }
     std::fill(failed, failed + units, 0);
     for (size_t task = 0; task < solved.size(); ++task) {
@@ -187,7 +200,7 @@ bool DenseProblem::dispatch(int units, const double *states, const double *noise
     std::vector<Task> tasks;
     for (int unit = 0; unit < units; ++unit)
         tasks.push_back({states + static_cast<size_t>(unit) * stage.states_in,
-                         noises + static_cast<size_t>(unit) * stage.noises, unit, nullptr});
+                         noises + static_cast<size_t>(unit) * stage.noises, unit});
     std::fill(failed, failed + units, 1);
     solve(tasks, [&](int unit, const Optimum &optimum) {
         failed[unit] = 0;

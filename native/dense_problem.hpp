@@ -68,17 +68,21 @@ class DenseProblem {
     int64_t solves = 0, pivots = 0;
 
   private:
+    using Starts = std::vector<std::shared_ptr<Start>>;
     struct Task {
         const double *state, *noise;
         int number;
-        const Start *own;  // may start from it, too
+        const Starts *own = nullptr;  // may start from those that are there, too
+        const Start *vain = nullptr;  // has tried this one
     };
     void solve(const std::vector<Task> &tasks, const DenseSearch::Found &found);
-    void solve_slice(const Task *tasks, int count, const DenseSearch::Found &found);
+    std::vector<Task> solve_slice(const Task *tasks, int count, const DenseSearch::Found &found);
     bool solve_units(int units, const double *states, const int *first, const int *last, const double *noises,
                      std::vector<Solved> &solved, int8_t *bases_out, uint8_t *failed);
     void add_slope(const Optimum &optimum, double *slope) const;
     std::shared_ptr<Start> start_of(const int8_t *basis, const std::vector<int> &extras) const;
+    std::shared_ptr<Start> start_of(const Optimum &optimum) const;
+    bool sum_up(Start &start) const;
     void write_basis(const DenseNode &node, int8_t *out) const;
 
     Inside inside_;
@@ -86,6 +90,5 @@ class DenseProblem {
     int threads_;
     std::vector<char> moves_;  // by core row
     std::vector<Side> sides_;
-    std::vector<std::shared_ptr<Start>> starts_;  // usable and different, the latest first
-    std::vector<std::shared_ptr<Start>> recent_;  // what keep_starts is likely to get next
+    Starts starts_;  // usable and different, the latest first
 };

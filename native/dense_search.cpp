@@ -44,6 +44,9 @@ void DenseSearch::run(const DenseData &data, const DenseNode &start, const std::
         std::unique_ptr<DenseNode> node = std::move(stack_.back());
         stack_.pop_back();
         has_exact_duals_ = false;
+        norms_.clear();
+        rho_of_ = -1;
+        node->fill_weights(*data_, weights_);
         leaving.clear();
         unclear.clear();
         for (int member : node->members) {
@@ -114,15 +117,39 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
             leaving.excess = excess;
         }
     }
-    if (leaving.position >= 0) return true;
-    if (data_->extras() == 0) return false;
+    if (data_->extras() == 0) return leaving.position >= 0;
     node.fill_limited(*data_, walker.x, full_);
-    const int extra = data_->most_violated(*walker.side, full_.data());
-    if (extra < 0 || std::find(node.extras.begin(), node.extras.end(), extra) != node.extras.end()) return false;
-    leaving.extra = extra;
-    leaving.direction = data_->is_plane(extra) ? 1 : -1;
-    leaving.excess = std::abs(data_->times(extra, full_.data()) - walker.side->height[extra]);
-    return true;
+    const auto consider = [&](int extra) {
+        if (extra < 0 || std::find(node.extras.begin(), node.extras.end(), extra) != node.extras.end()) return;
+        const double excess = std::abs(data_->times(extra, full_.data()) - walker.side->height[extra]);
+        if (excess * excess <= best) return;  // no weight is below 1
+        const double score = excess * excess / norm_of(node, extra);
+        if (score <= best) return;
+        best = score;
+        leaving.position = -1;
+        leaving.extra = extra;
+        leaving.direction = data_->is_plane(extra) ? 1 : -1;
+        leaving.excess = excess;
+    };
+    consider(data_->most_violated_plane(*walker.side, full_.data(), weights_.data()));
+    consider(data_->most_violated_cut(*walker.side, full_.data()));
+    return leaving.position >= 0 || leaving.extra >= 0;
+}
+
+void DenseSearch::find_row(const DenseNode &node, int extra) {
+    if (rho_of_ != extra) node.row_for(*data_, extra, rho_);
+    rho_of_ = extra;
+}
+
+// The pricing weight that an extra's row would have.
+double DenseSearch::norm_of(const DenseNode &node, int extra) {
+    for (const auto &[known, norm] : norms_)
+        if (known == extra) return norm;
+    find_row(node, extra);
+    double norm = 0.0;
+    for (double r : rho_) norm += r * r;
+    norms_.emplace_back(extra, norm);
+    return norm;
 }
 
 // Hands an optimum on, if primal and dual agree. The dual objective counts what is left of the reduced costs of basic

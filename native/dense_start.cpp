@@ -22,7 +22,7 @@ double Start::promise(const Side &side) const {
 
 void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_t most) {
     const int core = data_.columns() + inside_.rows();
-    std::vector<std::shared_ptr<Start>> kept;
+    Starts kept;
     const auto keep = [&](const std::shared_ptr<Start> &start) {
         const bool is_new = std::find(kept.begin(), kept.end(), start) == kept.end();
         if (start->is_usable && is_new && kept.size() < most) kept.push_back(start);
@@ -39,13 +39,12 @@ void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_
             return other->node.extras == extras && std::memcmp(other->given.data(), basis, core) == 0;
         };
         std::shared_ptr<Start> start;
-        for (const auto *among : {&kept, &starts_, &recent_}) {
+        for (const auto *among : {&kept, &starts_}) {
             const auto found = std::find_if(among->begin(), among->end(), is_same);
             if (found != among->end()) start = *found;
         }
         keep(start ? start : start_of(basis, extras));
     }
-    recent_.clear();
     for (const std::shared_ptr<Start> &old : starts_) keep(old);
     starts_.swap(kept);
     if (!starts_.empty()) return;
@@ -74,6 +73,27 @@ std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::ve
     for (int v = 0; v < core; ++v)
         if (node.status[v] == kBasic) node.head.push_back(v);
     if (node.size() != rows + static_cast<int>(node.extras.size()) || !node.refresh(data_)) return start;
+    start->is_usable = sum_up(*start);
+    if (node.size() > kMostKept) node.forget_inverse();
+    return start;
+}
+
+// An optimum as a start, with the inverse that it was found with.
+std::shared_ptr<Start> DenseProblem::start_of(const Optimum &optimum) const {
+    auto start = std::make_shared<Start>();
+    DenseNode &node = start->node = optimum.node;
+    node.y = optimum.y;
+    node.d = optimum.d;
+    for (int v : node.head) (v < data_.columns() ? node.d[v] : node.y[v - data_.columns()]) = 0.0;
+    node.members.clear();
+    return sum_up(*start) ? start : nullptr;
+}
+
+// Puts the terms of the start's bound together; false if it is not dual feasible, where no flip of a boxed variable
+// helps.
+bool DenseProblem::sum_up(Start &start) const {
+    const int columns = data_.columns(), rows = data_.rows();
+    DenseNode &node = start.node;
     const std::vector<double> &y = node.y, &d = node.d;
     // A variable rests where its reduced cost wants it.
     const auto rest = [](int8_t &at, double dual, double lower, double upper, double tolerance) {
@@ -90,7 +110,7 @@ std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::ve
         const double tolerance = kDualTolerance * std::max(1.0, std::abs(data_.cost[j]));
         is_feasible &= rest(node.status[j], d[j], data_.lower[j], data_.upper[j], tolerance);
         if (node.status[j] != kAtZero)
-            start->constant += d[j] * (node.status[j] == kAtUpper ? data_.upper : data_.lower)[j];
+            start.constant += d[j] * (node.status[j] == kAtUpper ? data_.upper : data_.lower)[j];
     }
     for (int i = 0; i < rows; ++i) {
         int8_t &at = node.status[columns + i];
@@ -99,18 +119,16 @@ std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::ve
         is_feasible &= rest(at, y[i], lower, upper, kDualTolerance);
         if (at == kAtZero || y[i] == 0.0) continue;
         if (moves_[i])
-            start->rows.push_back({i, at == kAtUpper, y[i]});
+            start.rows.push_back({i, at == kAtUpper, y[i]});
         else
-            start->constant += y[i] * (at == kAtUpper ? upper : lower);
+            start.constant += y[i] * (at == kAtUpper ? upper : lower);
     }
     for (size_t k = 0; k < node.extras.size(); ++k) {
         const double dual = y[rows + k];
         is_feasible &= (data_.is_plane(node.extras[k]) ? -dual : dual) >= -kDualTolerance;
-        start->extras.push_back({node.extras[k], false, dual});
+        start.extras.push_back({node.extras[k], false, dual});
     }
-    start->is_usable = is_feasible;
-    if (node.size() > kMostKept) node.forget_inverse();
-    return start;
+    return is_feasible;
 }
 
 void DenseProblem::write_basis(const DenseNode &node, int8_t *out) const {

@@ -9,4 +9,5 @@ NB_MODULE(_native, m) {
     bind_remembered(m);
     bind_stage(m);
     bind_dense(m);
+    bind_cuts(m);
 }

@@ -3,8 +3,45 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <limits>
 
 #include "crew.hpp"
+
+namespace {
+
+// The openings of a unit, each followed by the one left whose noise is nearest: it needs the fewest pivots from there.
+class NearestFirst {
+  public:
+    NearestFirst(int first, int last, const double *noises, int width)
+        : first_(first), noises_(noises), width_(width), is_left_(last - first, 1) {}
+    // -1 if none is left.
+    int after(int opening, const std::vector<double> &weights) {
+        is_left_[opening - first_] = 0;
+        const double *from = noises_ + static_cast<size_t>(opening) * width_;
+        double least = std::numeric_limits<double>::infinity();
+        int found = -1;
+        for (size_t k = 0; k < is_left_.size(); ++k) {
+            if (!is_left_[k]) continue;
+            const double *to = noises_ + (first_ + k) * width_;
+            double distance = 0.0;
+            for (int i = 0; i < width_; ++i) distance += weights[i] * std::abs(to[i] - from[i]);
+            if (distance < least) {
+                least = distance;
+                found = first_ + static_cast<int>(k);
+            }
+        }
+        return found;
+    }
+
+  private:
+    int first_;
+    const double *noises_;
+    int width_;
+    std::vector<char> is_left_;
+};
+
+}  // namespace
 
 void Counts::add(const Counts &other) {
     solves += other.solves;
@@ -78,7 +115,8 @@ Failure StageProblem::expectation(int units, const double *states, const int *fi
         double value = 0.0;
         std::fill(slope, slope + width, 0.0);
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
-        for (int opening = first[unit]; opening < last[unit]; ++opening) {
+        NearestFirst order(first[unit], last[unit], noises, data_.noises);
+        for (int opening = first[unit]; opening >= 0; opening = order.after(opening, worker.noise_weights())) {
             if (!worker.solve(state, noises + static_cast<size_t>(opening) * data_.noises, ladder_))
                 return {unit, opening, worker.status};
             value += probabilities[opening] * worker.dual_objective;
@@ -97,7 +135,8 @@ Failure StageProblem::by_opening(int units, const double *states, const int *fir
     const size_t width = data_.states_in, length = this->basis_length();
     return over_units(units, [&](Worker &worker, int unit) -> Failure {
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
-        for (int opening = first[unit]; opening < last[unit]; ++opening) {
+        NearestFirst order(first[unit], last[unit], noises, data_.noises);
+        for (int opening = first[unit]; opening >= 0; opening = order.after(opening, worker.noise_weights())) {
             if (!worker.solve(states + unit * width, noises + static_cast<size_t>(opening) * data_.noises, ladder_))
                 return {unit, opening, worker.status};
             const size_t place = static_cast<size_t>(unit) * most + (opening - first[unit]);

@@ -101,6 +101,7 @@ class Worker {
     // Solves for one right-hand side, climbing `ladder` if need be; false when nothing helped.
     bool solve(const double *state, const double *noise, const std::vector<Options> &ladder);
     void add_slope(double weight, double *slope) const;  // weight · d(objective)/d(state), unscaled
+    const std::vector<double> &noise_weights();          // what a unit of each noise is worth, by size
     void next_state(double *out) const;                  // after solve
     void basis(int8_t *out) const;                       // columns, core rows, planes, cuts
     void mark_used(int8_t *basis) const;                 // planes and cuts that were binding since begin
@@ -137,6 +138,7 @@ class Worker {
     std::vector<int> violated_;
     std::vector<int> moving_rows_, moving_set_;  // core rows that move at all; all that move now
     std::vector<double> cost_, reduced_cost_;  // scaled
+    std::vector<double> noise_weights_;
     std::vector<double> moving_lower_, moving_upper_, shift_, lower_now_, upper_now_;
     mutable std::vector<double> carried_, carried_weight_, multiplier_;
     mutable std::vector<int> column_status_, row_status_;

@@ -215,6 +215,13 @@ void Worker::add_slope(double weight, double *slope) const {
             unit * (carried_weight_[data_.carried_state.row[k]] * data_.carried_state.value[k]);
 }
 
+const std::vector<double> &Worker::noise_weights() {
+    noise_weights_.assign(data_.noises, 0.0);
+    for (size_t k = 0; k < data_.row_noise.row.size(); ++k)
+        noise_weights_[data_.row_noise.column[k]] += std::abs(row_dual[data_.row_noise.row[k]] * data_.row_noise.value[k]);
+    return noise_weights_;
+}
+
 void Worker::next_state(double *out) const {
     data_.decided_state(x.data(), out);
     for (int i = 0; i < data_.carried(); ++i) out[data_.decided() + i] = carried_[i];

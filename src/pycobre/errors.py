@@ -95,7 +95,8 @@ class StageProblemError(PycobreError, RuntimeError):
     Attributes
     ----------
     stage, iteration, scenario, opening, rank
-        Where it happened; ``None`` where it does not apply, as the rank does to a run of one.
+        Where it happened; ``None`` where it does not apply, as the iteration does to a simulation, the
+        opening to noise from elsewhere, and the rank to a run of one.
     status
         The solver's last word, such as ``infeasible``.
     conflict
@@ -140,7 +141,7 @@ class StageProblemError(PycobreError, RuntimeError):
         places = [self.name]
         for place, value in (
             ("iteration", iteration),
-            ("scenario", scenario),
+            ("scenario" if iteration is not None else "simulated scenario", scenario),
             ("opening", opening),
             ("rank", rank),
         ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -218,6 +219,21 @@ def test_infeasible_stage_names_its_place_and_rows(pycobre_run, last_record, inf
     dumps = list((tmp_path / "out.dump").iterdir())
     assert "water_hm3[hydro_0]" in dumps[0].read_text()
     assert not (tmp_path / "out").exists()  # not one iteration was finished
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_simulation_that_fails_names_its_scenario_and_where_the_policy_is(
+    pycobre_run, last_record, toy, tmp_path, ranks
+):
+    arguments = ["run", toy, "--out", tmp_path / "out", "--ranks", ranks, "--json"]
+    # Noise of a normal distribution makes inflows negative, which the openings of the toy never do.
+    ran = pycobre_run(*arguments, "--set", "simulation.scenario_source.inflow.scheme=out_of_sample")
+    assert ran.returncode == 4
+    assert re.search(r"the problem of stage \d, simulated scenario \d+(, rank \d)? is infeasible", ran.stderr)
+    assert f"the policy of 20 finished iterations is in {tmp_path / 'out'}" in ran.stderr
+    assert read_policy(tmp_path / "out").iterations == 20
+    dumps = [path.name for path in (tmp_path / "out.dump").iterdir()]
+    assert all(re.fullmatch(r"stage\d_scenario\d+\.mps", name) for name in dumps), dumps
 
 
 def test_failing_rank_is_named_with_its_reason(toy, tmp_path):

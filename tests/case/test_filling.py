@@ -45,6 +45,16 @@ def test_rates_may_differ_by_stage(dam: Any, reload: Callable[..., Any]) -> None
     assert ["brings" in problem.message for problem in problems] == [True]  # 40.8 of 50 hm³
 
 
+def test_a_rate_that_brings_what_is_missing_is_enough_whatever_its_rounding(
+    dam: Any, reload: Callable[..., Any]
+) -> None:
+    for start in range(20):
+        dam.put(INITIAL, "filling_storage.0.value_hm3", float(start))
+        rate = (50.0 - start) / (0.0036 * (744 + 696))
+        dam.put(HYDROS, "hydros.0.filling.filling_min_rate_m3s", rate)
+        assert reload()[1] == ()
+
+
 @pytest.mark.parametrize(("hydro", "stage"), [(3, 2), (5, 0)])
 def test_a_rate_of_a_reservoir_that_is_not_being_filled_is_refused(
     dam: Any, reload: Callable[..., Any], hydro: int, stage: int

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pycobre.case import RowOption, Schemes, StudyOptions, check_case, load_case
@@ -34,6 +35,17 @@ def load(reload: Callable[..., Any]) -> Callable[..., Any]:
 
 def test_the_small_case_has_no_fault_and_nothing_odd(load: Callable[..., Any]) -> None:
     assert load().warnings == ()
+
+
+def test_a_case_prints_what_it_holds_and_entities_are_rows_of_a_frame(
+    directory: Any, load: Callable[..., Any]
+) -> None:
+    directory.put("config.json", "estimation", {"max_order": 3})
+    case = load()
+    assert repr(case).startswith(f"Case({case.path}: 3 stages from 2024-01-01 to ")
+    assert repr(case).endswith("2 hydros; 1 warning)")
+    frame = pd.DataFrame(case.system.hydros).set_index("id")
+    assert frame.loc[3, "storage_max_hm3"] == case.system.hydros[0].storage_max_hm3
 
 
 def test_stages_keep_dates_blocks_and_discount(load: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -14,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from case import exercise as e
 from pycobre.case import BoundStallingOption, RowOption, Schemes, StudyOptions, load_case, write_case
+from pycobre.case.columns import ENERGY
 from pycobre.errors import CaseError
 from pycobre.stochastic import sample_openings
 from pycobre.system import (
@@ -236,6 +240,36 @@ def test_estimates_and_scenarios_are_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(CaseError, match=r"history|replays scenarios"):
         write_case(case.system, tmp_path / "case", case.options)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_written_is_as_cobre_reads_it_and_names_its_version(directory: Any, tmp_path: Path) -> None:
+    e.planes(directory)
+    directory.write(tmp_path / "mine")
+    system = load_case(tmp_path / "mine").system
+    first, *others = system.thermals
+    early = {stage.id: first.generation_min_mw for stage in system.stages[:1]}
+    ahead = replace(first, ahead=Ahead(lead_stages=1, past_mw=early))
+    system = replace(system, thermals=(ahead, *others))
+    case = write_case(system, tmp_path / "case")
+    for path in case.rglob("*.parquet"):
+        group = pq.ParquetFile(path).metadata.row_group(0)
+        assert {group.column(k).compression for k in range(group.num_columns)} == {"ZSTD"}, path.name
+    written = [path for path in case.rglob("*.json") if "schemas" not in path.parts]
+    documents = {path.name: json.loads(path.read_text()) for path in written}
+    for path in written:
+        schema = path.parent / documents[path.name]["$schema"]
+        assert json.loads(schema.read_text())["$comment"] == "Case format 0.18"
+    leads = [plant.get("anticipated_config") for plant in documents["thermals.json"]["thermals"]]
+    assert leads[0] == {"lead_stages": 1}
+    penalties = documents["penalties.json"]
+    kinds = ("line", "hydro", "non_controllable_source")
+    assert all(price > 0.0 for kind in kinds for price in penalties[kind].values())
+    table = pq.read_table(case / "system" / "hydro_energy_productivity.parquet").to_pylist()
+    curved = {hydro.id for hydro in system.hydros if isinstance(hydro.production[0], ProductionPlanes)}
+    assert curved
+    assert curved == {row["hydro_id"] for row in table}
+    assert all(0.0 < row["equivalent_productivity_mw_per_m3s"] < 10.0 for row in table)
+    assert table[0].keys() == {column.name for column in ENERGY.columns}
 
 
 def test_what_the_format_can_not_say_is_listed_in_full_and_nothing_is_left(tmp_path: Path) -> None:

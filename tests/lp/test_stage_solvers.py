@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from pycobre.lp import Assembly, DenseSolver, HighsSolver, StageUnsolved, Starts
+from pycobre.lp import Assembly, DenseSolver, HighsSolver, StageUnsolved, Starts, cost_scale_of
 
 STATES, NOISES = 3, 4
 
@@ -185,3 +185,10 @@ def test_wrong_shapes_are_refused(solver_kind):
         solver.dispatch(np.zeros((1, STATES + 1)), np.zeros((1, NOISES)), Starts.slacks(1))
     with pytest.raises(ValueError, match="slopes"):
         solver.add_cuts(np.zeros(1), np.zeros((1, STATES + 1)))
+
+
+def test_costs_are_scaled_by_a_power_of_two_so_that_the_largest_is_large():
+    """HiGHS's tolerances are absolute: costs of about one would let it stop early."""
+    scale = cost_scale_of([random_template(0)])
+    assert math.frexp(scale)[0] == 0.5
+    assert 2**14.5 <= 500.0 / scale < 2**15.5

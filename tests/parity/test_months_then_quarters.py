@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ import pytest
 
 import pycobre
 from parity.tree import least_cost
-from pycobre.case import check_case, load_case
+from pycobre.case import check_case, load_case, write_case
+from pycobre.errors import CaseError
 from pycobre.results import read_policy
 from pycobre.stochastic import inflow_recursion
 
@@ -233,6 +235,48 @@ def test_a_month_within_a_quarter_before_it_deviates_as_the_quarter_did(case: Pa
     assert recursion.lag[0, 6, 0] == pytest.approx(1.0)
     assert recursion.constant_m3s[0, 6] == pytest.approx(50.0)
     assert not recursion.lag[0, 6, 1:].any()
+
+
+def test_the_system_is_written_as_a_case_and_reads_back_equal(case: Path, tmp_path: Path) -> None:
+    system = load_case(case).system
+    assert system.inflow.lag_weights is not None
+    again = load_case(write_case(system, tmp_path / "again")).system
+    assert system.differences(again) == []
+    # Thirds are means of so many days that a single number, times the days, mostly rounds to another one.
+    past = system.inflow.past_m3s.copy()
+    for lag, (start, end) in enumerate(reversed(list(pairwise(MONTHS)))):
+        days = (end - start).days
+        past[:, lag] = np.where(past[:, lag] > 0.0, days * (past[:, lag] + (lag + 1) / 3.0) / days, 0.0)
+    odd = replace(system, inflow=replace(system.inflow, past_m3s=past))
+    assert load_case(write_case(odd, tmp_path / "odd")).system.differences(odd) == []
+
+
+def test_a_study_that_begins_within_a_month_is_written_too(case: Path, tmp_path: Path) -> None:
+    content = json.loads((case / "stages.json").read_text())
+    content["stages"][0] |= {"start_date": "2024-05-10", "blocks": [{"id": 0, "name": "ALL", "hours": 528.0}]}
+    (case / "stages.json").write_text(json.dumps(content))
+    initial = json.loads((case / "initial_conditions.json").read_text())
+    days = [dt.date(2023, 11, 1) + dt.timedelta(k) for k in range(192)]
+    initial["recent_observations"] = [
+        {"hydro_id": h, "start_date": str(start), "end_date": str(end), "value_m3s": 30.0 + start.day}
+        for h in (0, 1)
+        for start, end in pairwise(days)
+    ]
+    (case / "initial_conditions.json").write_text(json.dumps(initial))
+    path = case / "scenarios" / "inflow_ar_coefficients.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.filter(pa.compute.equal(table["lag"], 1)), path)
+    system = load_case(case).system
+    assert load_case(write_case(system, tmp_path / "again")).system.differences(system) == []
+
+
+def test_lags_that_the_stages_would_not_have_are_refused(case: Path, tmp_path: Path) -> None:
+    system = load_case(case).system
+    assert system.inflow.lag_weights is not None
+    other = replace(system, inflow=replace(system.inflow, lag_weights=system.inflow.lag_weights[:, :, ::-1]))
+    with pytest.raises(CaseError, match=r"inflow, lag_weights.*other shares"):
+        write_case(other, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_quarters_are_estimated_from_the_means_of_their_months(case: Path) -> None:

@@ -57,6 +57,15 @@ def test_demand_that_may_not_be_cut_is_told_with_the_capacity(fails, system, sta
     assert error.states == {}
 
 
+def test_water_that_is_not_there_is_what_the_balance_allows(fails, system, stages, bus, hydro):
+    plant = hard(hydro(7, initial=12.0 * HM3), inflow_nonnegativity_cost_per_m3s_h=math.inf)
+    error = fails(system(stages(MONTH, MONTH), [bus()], [], [plant], [-32.0, 0.0], [0.0, 0.0]))
+    assert error.reason.startswith(
+        "water balance of hydro 7 allows -52.56 hm³, but no less than 0 hm³ can be had with"
+        " the final storage of hydro 7 (0 to 200 hm³)"
+    )
+
+
 def test_names_are_told_as_people_say_them():
     assert phrase("storage_min_hm3[hydro 3]") == "minimum storage of hydro 3"
     assert phrase("pumped_m3s[pumping station 2, block 1]") == "pumped flow of pumping station 2 in block 1"

@@ -46,6 +46,18 @@ def test_fast_hydro_thermal_costs_ten(train_graph):
     assert policy.lower_bound == pytest.approx(10.0, abs=1e-6)
 
 
+def test_a_node_at_several_depths_has_cuts_of_all_that_come_by(train_graph):
+    """Water is worth most at once: 0 at first, 20 where inflow is 2, and 10 where it is 2 or 10, at the end.
+
+    Half of the scenarios go to the end at once, half by a stage more.
+    """
+    stage = fast_hydro_thermal_stage()
+    nodes = [Node(stage, np.array(inflow)) for inflow in ([[6.0]], [[2.0]], [[2.0], [10.0]])]
+    arcs = [Arc(ROOT, 0), Arc(0, 1, 0.5), Arc(0, 2, 0.5), Arc(1, 2)]
+    policy, _ = train_graph(PolicyGraph(nodes, arcs, np.zeros(1)), iterations=10, forward_passes=5)
+    assert policy.lower_bound == pytest.approx(0.5 * 10.0 + 0.5 * (20.0 + 10.0), abs=1e-6)
+
+
 def test_fast_quickstart_earns_two(train_graph):
     """SDDP.jl examples, FAST quickstart: s <= x, s <= 2 or 3, maximise 2 s - x... minimised here."""
     first = Assembly("first")

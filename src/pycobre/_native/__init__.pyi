@@ -18,6 +18,15 @@ _Planes = tuple[_Ints, _Ints, _Ints, _Floats, _Floats, _Triplets]
 _Options = Sequence[tuple[str, str]]
 
 def highs_version() -> str: ...
+def add_to_cuts(
+    weight: float,
+    values: _Floats,
+    slopes: _Floats,
+    trial: _Floats,
+    intercepts: _Floats,
+    cut_slopes: _Floats,
+    /,
+) -> None: ...
 
 class Remembered:
     repeat: Callable[[], None]

@@ -114,7 +114,7 @@ def run(
         except BrokenPipeError:
             raise  # nobody reads what we say any more: main knows
         except Exception as error:
-            _fail(error, rank, request, as_json)
+            _fail(error, rank, request, as_json, shown.iterations)
     if finished is None or finished.status == "interrupted":
         raise typer.Exit(130)
 
@@ -232,8 +232,8 @@ def _overrides(settings: list[str]) -> dict[str, object]:
     return found
 
 
-def _fail(error: Exception, rank: int, request: RunRequest, as_json: bool) -> NoReturn:
-    """Say what went wrong, unless rank 0 does, and leave with its exit code."""
+def _fail(error: Exception, rank: int, request: RunRequest, as_json: bool, iterations: int = 0) -> NoReturn:
+    """Say what went wrong, unless rank 0 does, and what is left of *iterations*; leave with its exit code."""
     code = error.exit_code if isinstance(error, PycobreError) else 1
     if not isinstance(error, PycobreError):
         traceback.print_exc()
@@ -243,6 +243,8 @@ def _fail(error: Exception, rank: int, request: RunRequest, as_json: bool) -> No
         # Some errors name their rank themselves.
         whose = "" if rank == 0 or getattr(error, "rank", None) == rank else f"rank {rank}: "
         sys.stderr.write(f"pycobre: {whose}{told}\n")
+    if iterations and rank == 0 and (left := _left_behind(request.output)):
+        sys.stderr.write(f"the policy of {iterations} finished iterations is in {left}\n")
     if as_json and rank == 0:
         more: dict[str, object] = {"error": type(error).__name__}
         if isinstance(error, WorkerError):
@@ -252,6 +254,18 @@ def _fail(error: Exception, rank: int, request: RunRequest, as_json: bool) -> No
         _line(failure_line("failed", str(error), code, request.output, **more))
     sys.last_value = error  # what ends this program: a group over MPI ends with its exit code
     raise typer.Exit(code)
+
+
+def _left_behind(output: str) -> str | None:
+    """Where a run that failed has written its policy: complete results stay in their place."""
+    for place in (output, f"{output}.failed"):
+        try:
+            left = Results.open(place)
+        except ResultsError:
+            continue
+        if left.status == "failed" and "policy" in left.manifest:
+            return place
+    return None
 
 
 def _told_by_rank_0(error: PycobreError) -> bool:

@@ -31,6 +31,7 @@ class RunConsole:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._is_terminal = console.is_terminal
         self._live: Live | None = None
         self._forward_passes = self._iteration_limit = 1
         self._last: IterationFinished | None = None
@@ -42,6 +43,11 @@ class RunConsole:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end_live()
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations have finished."""
+        return self._last.iteration if self._last else 0
 
     def show(self, event: StudyEvent) -> None:
         """Show one event."""
@@ -58,7 +64,10 @@ class RunConsole:
             self._finished(event)
 
     def _print(self, text: str, style: str = "") -> None:
-        self._console.print(Text(text, style=style), soft_wrap=True)
+        if self._is_terminal:
+            self._console.print(Text(text, style=style), soft_wrap=True)
+        else:  # no more than the text: to render it takes as long as all of an iteration of a small case
+            print(text, file=self._console.file, flush=True)
 
     def _started(self, event: StudyStarted) -> None:
         self._forward_passes, self._iteration_limit = event.forward_passes, event.iteration_limit
@@ -78,7 +87,7 @@ class RunConsole:
         )
         for warning in event.warnings:
             self._print(f"  warning: {warning}", "yellow")
-        if not self._console.is_terminal:
+        if not self._is_terminal:
             self._print(_HEADER)
 
     def _iteration(self, event: IterationFinished) -> None:
@@ -88,7 +97,7 @@ class RunConsole:
         half = NORMAL_975 * event.forward_std / math.sqrt(self._forward_passes)
         interval = f"{half:10.3e}" if self._forward_passes > 1 else f"{'-':>10}"
         self._last = event
-        if not self._console.is_terminal:
+        if not self._is_terminal:
             self._print(
                 f"{event.iteration:9d}  {event.lower_bound:15.8e}  {event.forward_mean:15.8e}  {interval}"
                 f"  {event.elapsed_s:8.1f}  {rate:8.0f}"
@@ -105,13 +114,14 @@ class RunConsole:
             f"simulated {event.done} of {event.scenarios} scenarios"
             f"   cost {event.mean:,.2f} ± {event.ci95:,.2f}"
         )
-        if self._console.is_terminal:
+        if self._is_terminal:
             self._show_live(text)
         else:
             self._print(text)
 
     def _finished(self, event: RunFinished) -> None:
-        self._print(f"{event.status}: {event.reason} after {event.iterations} iterations", "bold")
+        iterations = _count(event.iterations, "iteration")
+        self._print(f"{event.status}: {event.reason} after {iterations}", "bold")
         kind = "risk-averse bound" if event.risk_averse else "lower bound"
         apart = "  not to be compared with a plain mean" if event.risk_averse else ""
         self._print(f"  {kind:17}{event.lower_bound:20,.4f}{apart}")
@@ -128,7 +138,8 @@ class RunConsole:
         helped = [f"{step.name} {n}" for step, n in zip(LADDER, event.recoveries, strict=True) if n]
         told = [f"{', '.join(helped)} recovered"] if helped else []
         if event.handed_over:
-            told.append(f"{event.handed_over:,} batches left to HiGHS by the dense solver")
+            batches = _count(event.handed_over, "batch", "batches")
+            told.append(f"{batches} left to HiGHS by the dense solver")
         recovered = f" ({'; '.join(told)})" if told else ""
         self._print(
             f"  {event.lp_solves:,} stage problems{recovered};"

@@ -50,6 +50,7 @@ _TYPES: dict[str, type[RunEvent]] = {
     "worker": WorkerRecord,
 }
 _NAMES = {kind: name for name, kind in _TYPES.items()}
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def to_line(event: RunEvent) -> str:
@@ -95,4 +96,4 @@ def dump(record: dict[str, object]) -> str:
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in record.items()
     }
-    return json.dumps(plain, ensure_ascii=False)
+    return _encode(plain)

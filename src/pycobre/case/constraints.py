@@ -155,6 +155,10 @@ class _Resolution:
         """Every constraint that could be worked out."""
         rows = self._rows_by_constraint()
         ids = [record.id for record in self.records]
+        table = self.case.constraint_bounds
+        idle = set(ids) - set(table.ints["constraint_id"].tolist() if table is not None else ())
+        if not self.case.whole(files.CONSTRAINT_BOUNDS):
+            idle = set()
         result: list[GenericConstraint] = []
         for record in self.records:
             entity = self._entity(record)
@@ -165,7 +169,7 @@ class _Resolution:
             if record.id not in self.expressions:
                 continue
             self._check_names(record)
-            if not rows.get(record.id):
+            if record.id in idle:
                 self.findings.warn(
                     files.CONSTRAINTS,
                     f"holds in no stage: {files.CONSTRAINT_BOUNDS} has no row of it",
@@ -237,7 +241,7 @@ class _Resolution:
         entity = self._entity(record)
         defined = {p.name for p in self.case.parameters.scalar_parameters} if self.case.parameters else set()
         defined |= {expression.name for expression in self.case.constraints.expressions}
-        whole = {files.PARAMETERS, files.CONSTRAINTS}.isdisjoint(self.case.broken | set(self.case.lost))
+        whole = self.case.whole(files.PARAMETERS, files.CONSTRAINTS)
         for product in (*left, *right):
             for name, _ in product.names:
                 if name not in defined and whole:
@@ -287,7 +291,7 @@ class _Resolution:
         selected = dict(variable.selectors)
         pair = {"source_bus", "target_bus"}
         if variable.name == "line_exchange" and set(selected) == pair and variable.entity_id is None:
-            whole = files.LINES not in self.case.broken | set(self.case.lost)
+            whole = self.case.whole(files.LINES)
             if self._line_between(selected["source_bus"], selected["target_bus"]) is None and whole:
                 note(REFERENCE, f"no line joins buses {selected['source_bus']} and {selected['target_bus']}")
             return

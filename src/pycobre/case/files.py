@@ -26,7 +26,8 @@ from pycobre.case.record import Document
 from pycobre.case.scenarios import CorrelationFile, LoadFactorsFile, SourceFactorsFile
 from pycobre.case.stages import StagesFile
 
-if TYPE_CHECKING:  # tables need the names here, for hints
+if TYPE_CHECKING:  # these need the names here, for hints
+    from pycobre.case.documents import Faulty
     from pycobre.case.tables import Table
 
 CONFIG = "config.json"
@@ -100,6 +101,8 @@ class CaseFiles:
         What is left of some of them without what is wrong, by attribute.
     lost
         Ids of what was left out of each such file; ``None`` if not all are known.
+    faulty
+        What was left out of each such JSON file.
     overridden
         Dotted keys of the configuration that were overridden.
     """
@@ -152,6 +155,7 @@ class CaseFiles:
     broken: set[str] = field(default_factory=set)
     remainders: dict[str, Document | Table] = field(default_factory=dict)
     lost: dict[str, frozenset[int] | None] = field(default_factory=dict)
+    faulty: dict[str, tuple[Faulty, ...]] = field(default_factory=dict)
     overridden: frozenset[str] = frozenset()
 
     def readable(self) -> CaseFiles:
@@ -161,6 +165,14 @@ class CaseFiles:
         """
         kept: dict[str, Any] = self.remainders
         return replace(self, **kept, broken=self.broken - set(self.lost))
+
+    def faulty_in(self, file: str, group: str) -> list[Faulty]:
+        """Records of a list that are wrong: what they name is none the less to be there."""
+        return [faulty for faulty in self.faulty.get(file, ()) if faulty.group == group]
+
+    def whole(self, *names: str) -> bool:
+        """Whether the files of these *names* were read without leaving anything out, or are not there."""
+        return (self.broken | set(self.lost)).isdisjoint(names)
 
     def known(self, file: str, ids: Iterable[int]) -> set[int] | None:
         """The *ids* in a file with those that could not be read; ``None`` if there may be others."""

@@ -222,7 +222,7 @@ class Fitting:
         evaporating = {hydro.id for hydro in hydros if hydro.evaporation is not None}
         idle = (set(self.geometry) & {hydro.id for hydro in hydros}) - evaporating - self.users
         idle -= self.seen_from_above | self.heads | asked_for(self.case)
-        if idle:
+        if idle and self.case.whole(files.TAILRACES, files.PARAMETERS):
             self.findings.warn(
                 files.GEOMETRY,
                 f"geometries of hydros {list_ids(idle)} are not used: nothing evaporates there, and no"
@@ -230,7 +230,7 @@ class Fitting:
                 field="hydro_id",
             )
         idle = (set(self.tailraces) & set(self.hydros)) - self.users - self.heads - asked_for(self.case)
-        if idle:
+        if idle and self.case.whole(files.PARAMETERS):
             self.findings.warn(
                 files.TAILRACES,
                 f"curves of hydros {list_ids(idle)} are not used: no production function of theirs is"

@@ -1,8 +1,8 @@
-"""What autoregressive lags reach: their statistics, and the inflows observed before the study."""
+"""What autoregressive lags reach: its statistics, and what its inflows were before the study."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +12,12 @@ from pycobre.case.calendar import is_calendar_month
 from pycobre.case.estimation import EstimatedInflow
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import WARNING, Findings, list_ids, name_entity
-from pycobre.case.history import window_mean
 from pycobre.case.inflow import StageInflow
-from pycobre.case.initial import Observation
+from pycobre.case.observed import past_inflows
 from pycobre.case.reach import Reach, find_reach
-from pycobre.case.seasons import Period
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
-from pycobre.case.tables import BoolArray, FloatArray, IntArray, Table
+from pycobre.case.tables import BoolArray, FloatArray, Table
 from pycobre.stochastic import residual_ratio
 
 
@@ -43,18 +41,18 @@ def resolve_lags(
 ) -> Lags | None:
     """Everything the inflow models need about lags, or ``None`` where files are missing or wrong."""
     stages, ids = study_stages(case), hydro_ids(case)
-    if not stages or case.hydros is None or files.INFLOW_AR in case.broken:
+    if case.stages is None or case.hydros is None or files.INFLOW_AR in case.broken:
         return None
     # Coefficients without statistics are still checked: what they reach does not depend on these.
     used = inflow.used if inflow is not None else read_coefficients(case) != 0
-    reach = find_reach(case, stages, used)
+    reach = find_reach(case.stages, used)
     _check_seasons(case, stages, used.shape[2], reach, findings)
     weights = reach.weights()
     length = used.shape[2] if weights is None else weights.shape[2]
-    past = _past_inflows(case, ids, reach.depth(used), reach.before, length, estimated, findings)
+    past = past_inflows(case, reach.depth(used), reach.before, length, estimated, findings)
     if inflow is None:
         return None
-    if case.inflow_stats is not None:
+    if case.inflow_stats is not None and case.whole(files.CONFIG, files.INFLOW_HISTORY, files.INFLOW_ANNUAL):
         _warn_of_unreached(case.inflow_stats, reach, findings)
     mean, std, known = _reach_statistics(case, inflow, estimated, ids, stages, reach)
     _check_reached(case, inflow, ids, stages, known, std, reach, findings)
@@ -111,87 +109,6 @@ def _check_seasons(
                 entity=name_entity("stage", stage.id),
                 field="season_id",
             )
-
-
-def _past_inflows(
-    case: CaseFiles,
-    ids: list[int],
-    depth: IntArray,
-    periods: Sequence[Period],
-    length: int,
-    estimated: EstimatedInflow | None,
-    findings: Findings,
-) -> FloatArray:
-    """Inflows (H, L) of the periods before the study: as observed, else from the history.
-
-    Where models are estimated, a period that neither covers is taken at its season's mean.
-    """
-    past = np.zeros((len(ids), length))
-    if case.initial is None or case.hydros is None:
-        return past
-    windows: dict[int, list[Observation]] = {}
-    for item in case.initial.recent_observations:
-        windows.setdefault(item.hydro_id, []).append(item)
-    names = {hydro.id: hydro.name for hydro in case.hydros.hydros}
-    idle: list[int] = []
-    unknown: dict[int, list[int]] = {}
-    for row, id in enumerate(ids):
-        ours, used = windows.get(id, []), False
-        for number, period in enumerate(periods, start=1):
-            if number > depth[row]:
-                break
-            overlaps = [
-                max((min(item.end_date, period.end) - max(item.start_date, period.start)).days, 0)
-                for item in ours
-            ]
-            days = (period.end - period.start).days
-            used = used or sum(overlaps) > 0
-            if sum(overlaps) < days:
-                recorded = window_mean(case, id, period.start, period.end)
-                usual = _season_mean(estimated, row, period) if recorded is None else recorded
-                if usual is not None:
-                    past[row, number - 1] = usual
-                    if recorded is None:
-                        unknown.setdefault(id, []).append(number)
-                    continue
-                findings.add(
-                    "dimension",
-                    files.INITIAL,
-                    f"observed inflows cover {sum(overlaps)} of the {days} days of lag {number}"
-                    f" ({period.start} to {period.end})",
-                    entity=name_entity("hydro", id, names[id]),
-                    field="recent_observations",
-                    hint="its inflow model needs the mean inflow of that whole period: add"
-                    " {hydro_id, start_date, end_date, value_m3s}",
-                )
-                continue
-            volume = sum(days * item.value_m3s for days, item in zip(overlaps, ours, strict=True))
-            past[row, number - 1] = volume / days
-        if ours and not used:
-            idle.append(id)
-    for id, numbers in unknown.items():
-        findings.warn(
-            files.INITIAL,
-            f"the inflows of lags {list_ids(numbers)} were not observed; their seasons' means are used",
-            entity=name_entity("hydro", id, names[id]),
-            field="recent_observations",
-            hint="add {hydro_id, start_date, end_date, value_m3s}",
-        )
-    if idle:
-        findings.warn(
-            files.INITIAL,
-            f"no autoregressive lag reaches the observed inflows of hydros {list_ids(idle)}",
-            field="recent_observations",
-            hint="leave them out",
-        )
-    return past
-
-
-def _season_mean(estimated: EstimatedInflow | None, row: int, period: Period) -> float | None:
-    if estimated is None or period.season_id not in estimated.season_ids:
-        return None
-    mean = float(estimated.mean_m3s[row, estimated.season_ids.index(period.season_id)])
-    return None if np.isnan(mean) else mean
 
 
 def _warn_of_unreached(table: Table, reach: Reach, findings: Findings) -> None:

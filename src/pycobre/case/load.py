@@ -135,6 +135,11 @@ class Case:
     warnings: tuple[Problem, ...]
     fits: Mapping[tuple[int, int], Fit] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        where = "made in Python" if self.path is None else str(self.path)
+        warnings = f"; {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}" if self.warnings else ""
+        return f"Case({where}: {self.system.contents}{warnings})"
+
 
 def load_case(path: str | PathLike[str], overrides: Mapping[str, object] | None = None) -> Case:
     """Case in a directory of Cobre's 0.18 format.
@@ -260,6 +265,7 @@ def _read(root: Path, overrides: Mapping[str, object], findings: Findings) -> Ca
         result.broken.add(file)
         if parsed is not None:
             result.remainders[name], result.lost[file] = parsed.document, parsed.lost
+            result.faulty[file] = parsed.faulty
     for name, file, spec in TABLES:
         if (root / file).is_file():
             table, whole = tables.read_table(root, file, spec, findings)

@@ -170,7 +170,7 @@ def _check_deficit(case: CaseFiles, findings: Findings) -> None:
 
 def _check_prices(case: CaseFiles, findings: Findings) -> None:
     """Warn of water that may be thrown away for nothing."""
-    if case.penalties is None or case.hydros is None:
+    if case.penalties is None or case.hydros is None or not case.whole(files.PENALTIES):
         return
     default = case.penalties.hydro
     for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id):

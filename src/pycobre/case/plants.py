@@ -311,7 +311,7 @@ def _check_leftovers(case: CaseFiles, users: dict[str, set[int]], findings: Find
             )
     if case.energy is not None:
         idle = set(case.energy.ints["hydro_id"].tolist()) - users["energy"] - users["fpha"] - asked_for(case)
-        if idle:
+        if idle and case.whole(files.PARAMETERS):
             findings.warn(
                 files.ENERGY,
                 f"productivities of hydros {list_ids(idle)} are not used: {files.PRODUCTION} gives their own",

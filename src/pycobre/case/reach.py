@@ -10,9 +10,8 @@ from itertools import islice
 import numpy as np
 
 from pycobre.case.calendar import is_calendar_month
-from pycobre.case.files import CaseFiles
 from pycobre.case.seasons import DAY, Period, SeasonCalendar
-from pycobre.case.stages import StageRecord
+from pycobre.case.stages import StageRecord, StagesFile
 from pycobre.case.tables import BoolArray, FloatArray, IntArray
 from pycobre.system import season_occurrences
 
@@ -92,60 +91,80 @@ class Reach:
         return result
 
 
-def find_reach(case: CaseFiles, stages: list[StageRecord], used: BoolArray) -> Reach:
-    """What the lags that are *used* (H, T, P) reach.
+def find_reach(file: StagesFile, used: BoolArray) -> Reach:
+    """What the lags that are *used* (H, T, P) by the stages of *file* reach.
 
     Lag 1 is the season before. Where the seasons of the stages are of several cycles, as months and quarters,
     it is that of the stage's own cycle: a quarter before a quarter, taken from its months by their days.
     What lies within a longer season has that one's inflow, over that one's statistics.
     """
-    assert case.stages is not None
+    stages = sorted(file.stages, key=lambda stage: stage.id)
     occurrences = season_occurrences([stage.season_id for stage in stages])
     occurrence = np.array([k for k, span in enumerate(occurrences) for _ in span], dtype=np.int64)
-    definitions = case.stages.season_definitions
-    cycles = SeasonCalendar(definitions).split() if definitions is not None else []
+    cycles = SeasonCalendar(file.season_definitions).split() if file.season_definitions is not None else []
     number_of: dict[int | None, int] = {
         id: number for number, cycle in enumerate(cycles) for id in cycle.season_ids
     }
-    cycle_of_stage = [number_of.get(stage.season_id, -1) for stage in stages]
-    mixed = len(set(cycle_of_stage) - {-1}) > 1
+    cycle_of_stage = np.array([number_of.get(stage.season_id, -1) for stage in stages])
+    mixed = len({*cycle_of_stage.tolist()} - {-1}) > 1
     calendar = cycles[max(cycle_of_stage[0], 0)] if cycles else None
-    earlier = _periods_before(case, stages[0], len(occurrences[0]) > 1, calendar)
+    earlier = _periods_before(file, stages[0], len(occurrences[0]) > 1, calendar)
     own = [next(earlier)]  # what the study starts in
     own += [
         Period(stages[span[0]].start_date, stages[span[-1]].end_date, stages[span[0]].season_id)
         for span in occurrences[1:]
     ]
     wanted: BoolArray = np.any(used, axis=0)
-    lags: list[list[Reached | None]] = [[None] * used.shape[2] for _ in stages]
     if mixed:
-        periods = {}
-        for t, cycle in enumerate(cycle_of_stage):
-            if cycle >= 0:  # a stage without season is noted elsewhere
-                chain = islice(_chain(own[occurrence[t]], cycles[cycle]), used.shape[2])
-                periods.update({(t, lag): period for lag, period in enumerate(chain) if wanted[t, lag]})
-        first = min((period.start for period in periods.values()), default=own[0].start)
-        before: list[Period] = []
-        while (before[-1] if before else own[0]).start > first:
-            before.append(next(earlier))
-        timeline = [*reversed(before), *own]
-        for (t, lag), period in periods.items():
-            lags[t][lag] = _reached(period, timeline, len(before))
+        # A stage without season is noted elsewhere.
+        chains = [
+            _chain(own[k], cycles[cycle]) if cycle >= 0 else iter(())
+            for k, cycle in zip(occurrence, cycle_of_stage, strict=True)
+        ]
+        before, lags = _lags_by_days(wanted, chains, own, earlier)
     else:
-        back = np.arange(1, used.shape[2] + 1)[None, :] - occurrence[:, None]
-        before = list(islice(earlier, int(np.where(wanted, back, 0).max(initial=0))))
-        timeline = [*reversed(before), *own]
-        for t, lag in np.argwhere(wanted).tolist():
-            number = -int(back[t, lag])
-            lags[t][lag] = Reached(timeline[number + len(before)], number, ((number, 1.0),))
+        before, lags = _lags_by_number(wanted, occurrence, own, earlier)
     return Reach(
         occurrence,
         tuple(span[0] for span in occurrences),
         tuple(before),
         tuple(tuple(row) for row in lags),
-        np.array(cycle_of_stage),
+        cycle_of_stage,
         mixed,
     )
+
+
+def _lags_by_number(
+    wanted: BoolArray, occurrence: IntArray, own: list[Period], earlier: Iterator[Period]
+) -> tuple[list[Period], list[list[Reached | None]]]:
+    """Periods before the study, and what each lag that is *wanted* (T, P) reaches: so many seasons back."""
+    number = occurrence[:, None] - np.arange(1, wanted.shape[1] + 1)[None, :]
+    before = list(islice(earlier, max(0, -int(np.where(wanted, number, 0).min(initial=0)))))
+    timeline = [*reversed(before), *own]
+    lags: list[list[Reached | None]] = [[None] * wanted.shape[1] for _ in wanted]
+    for t, lag in np.argwhere(wanted).tolist():
+        reached = int(number[t, lag])
+        lags[t][lag] = Reached(timeline[reached + len(before)], reached, ((reached, 1.0),))
+    return before, lags
+
+
+def _lags_by_days(
+    wanted: BoolArray, chains: list[Iterator[Period]], own: list[Period], earlier: Iterator[Period]
+) -> tuple[list[Period], list[list[Reached | None]]]:
+    """The same where lags are the periods of each stage's chain, whatever seasons of the study lie there."""
+    periods = [
+        [period if used else None for used, period in zip(row, chain, strict=False)]
+        for row, chain in zip(wanted.tolist(), chains, strict=True)
+    ]
+    first = min((period.start for row in periods for period in row if period), default=own[0].start)
+    before: list[Period] = []
+    while (before[-1] if before else own[0]).start > first:
+        before.append(next(earlier))
+    timeline = [*reversed(before), *own]
+    lags: list[list[Reached | None]] = [
+        [_reached(period, timeline, len(before)) if period else None for period in row] for row in periods
+    ]
+    return before, [row + [None] * (wanted.shape[1] - len(row)) for row in lags]
 
 
 def _reached(period: Period, timeline: list[Period], before: int) -> Reached:
@@ -172,15 +191,14 @@ def _chain(following: Period, calendar: SeasonCalendar) -> Iterator[Period]:
 
 
 def _periods_before(
-    case: CaseFiles, first: StageRecord, part: bool, calendar: SeasonCalendar | None
+    file: StagesFile, first: StageRecord, part: bool, calendar: SeasonCalendar | None
 ) -> Iterator[Period]:
     """The period that the study starts in, and those before, the latest first.
 
     Pre-study stages say so; else they are months before a calendar month, occurrences of custom seasons,
     and otherwise as long as the first stage, or the season that it is *part* of.
     """
-    assert case.stages is not None
-    given = {stage.id: stage for stage in case.stages.pre_study_stages or []}
+    given = {stage.id: stage for stage in file.pre_study_stages or []}
     following = Period(first.start_date, first.end_date, first.season_id)
     if part and calendar is not None:
         following = calendar.period_of(first.start_date)

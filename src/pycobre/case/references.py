@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
-import numpy as np
-
 from pycobre.case import files
+from pycobre.case.faults import ITEM_NAMES
 from pycobre.case.files import CaseFiles
 from pycobre.case.findings import Findings, list_ids, name_entity, plural
 from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.service import entities_of
 from pycobre.case.statistics import study_stages
-from pycobre.case.tables import KEY_WORDS, NULL_ID, Table
+from pycobre.case.tables import KEY_WORDS, Table
 
 REFERENCE = "reference"
+
+REFERENCES: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
+    ("lines", files.LINES, "lines", (("source_bus_id", "bus"), ("target_bus_id", "bus"))),
+    ("thermals", files.THERMALS, "thermals", (("bus_id", "bus"),)),
+    ("contracts", files.CONTRACTS, "contracts", (("bus_id", "bus"),)),
+    (
+        "pumping",
+        files.PUMPING,
+        "pumping_stations",
+        (("bus_id", "bus"), ("source_hydro_id", "hydro"), ("destination_hydro_id", "hydro")),
+    ),
+    ("sources", files.SOURCES, "non_controllable_sources", (("bus_id", "bus"),)),
+    (
+        "hydros",
+        files.HYDROS,
+        "hydros",
+        (("unit_groups[].bus_id", "bus"), ("downstream_id", "hydro"), ("diversion.downstream_id", "hydro")),
+    ),
+    ("production", files.PRODUCTION, "production_models", (("hydro_id", "hydro"),)),
+)
+"""Who names entities: attribute of ``CaseFiles``, file, list; and the fields, with the kind each names."""
 
 
 def check_references(case: CaseFiles, findings: Findings) -> None:
@@ -99,70 +119,63 @@ def _check_unique(case: CaseFiles, findings: Findings) -> None:
 
 
 def _check_entities(case: CaseFiles, findings: Findings) -> None:
-    def check(file: str, entity: str, field: str, kind: str, id: int, known: Collection[int]) -> None:
-        if id not in known:
-            findings.add(
-                REFERENCE,
-                file,
-                f"{kind} {id} does not exist",
-                entity=entity,
-                field=field,
-                hint=_known(kind, known),
-            )
-
     known_ids = _known_ids(case)
-    if (buses := known_ids["bus"]) is not None:
-        for line in case.lines.lines if case.lines else []:
-            entity = name_entity("line", line.id, line.name)
-            check(files.LINES, entity, "source_bus_id", "bus", line.source_bus_id, buses)
-            check(files.LINES, entity, "target_bus_id", "bus", line.target_bus_id, buses)
-        for thermal in case.thermals.thermals if case.thermals else []:
-            entity = name_entity("thermal", thermal.id, thermal.name)
-            check(files.THERMALS, entity, "bus_id", "bus", thermal.bus_id, buses)
-        for contract in case.contracts.contracts if case.contracts else []:
-            entity = name_entity("contract", contract.id, contract.name)
-            check(files.CONTRACTS, entity, "bus_id", "bus", contract.bus_id, buses)
-        for pump in case.pumping.pumping_stations if case.pumping else []:
-            entity = name_entity("pumping station", pump.id, pump.name)
-            check(files.PUMPING, entity, "bus_id", "bus", pump.bus_id, buses)
-        for source in case.sources.non_controllable_sources if case.sources else []:
-            entity = name_entity("source", source.id, source.name)
-            check(files.SOURCES, entity, "bus_id", "bus", source.bus_id, buses)
-        for hydro in case.hydros.hydros if case.hydros else []:
-            entity = name_entity("hydro", hydro.id, hydro.name)
-            for position, group in enumerate(hydro.unit_groups):
-                check(files.HYDROS, entity, f"unit_groups[{position}].bus_id", "bus", group.bus_id, buses)
-    if (hydros := known_ids["hydro"]) is not None:
-        for pump in case.pumping.pumping_stations if case.pumping else []:
-            entity = name_entity("pumping station", pump.id, pump.name)
-            check(files.PUMPING, entity, "source_hydro_id", "hydro", pump.source_hydro_id, hydros)
-            check(files.PUMPING, entity, "destination_hydro_id", "hydro", pump.destination_hydro_id, hydros)
-        for hydro in case.hydros.hydros if case.hydros else []:
-            if hydro.downstream_id is not None:
-                entity = name_entity("hydro", hydro.id, hydro.name)
-                check(files.HYDROS, entity, "downstream_id", "hydro", hydro.downstream_id, hydros)
-            if hydro.diversion is not None:
-                entity = name_entity("hydro", hydro.id, hydro.name)
-                target = hydro.diversion.downstream_id
-                check(files.HYDROS, entity, "diversion.downstream_id", "hydro", target, hydros)
-        for model in case.production.production_models if case.production else []:
-            entity = name_entity("hydro", model.hydro_id)
-            check(files.PRODUCTION, entity, "hydro_id", "hydro", model.hydro_id, hydros)
+    for attribute, file, group, paths in REFERENCES:
+        noun, key = ITEM_NAMES[group]
+        records: list[tuple[str, object]] = [
+            (name_entity(noun, getattr(record, key), getattr(record, "name", None)), record)
+            for record in getattr(getattr(case, attribute), group, ())
+        ]
+        records += [(faulty.entity, faulty.content) for faulty in case.faulty_in(file, group)]
+        for path, kind in paths:
+            known = known_ids[kind]
+            if known is None:
+                continue
+            for entity, record in records:
+                for field, id in _named(record, path):
+                    if id not in known:
+                        findings.add(
+                            REFERENCE,
+                            file,
+                            f"{kind} {id} does not exist",
+                            entity=entity,
+                            field=field,
+                            hint=_known(kind, known),
+                        )
+
+
+def _named(record: object, path: str) -> Iterator[tuple[str, int]]:
+    """Fields of a record at a *path* such as ``unit_groups[].bus_id``, and the ids there."""
+    step, _, rest = path.partition(".")
+    name = step.removesuffix("[]")
+    value = record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
+    if step != name:
+        for position, item in enumerate(value if isinstance(value, list) else []):
+            yield from ((f"{name}[{position}].{field}", id) for field, id in _named(item, rest))
+    elif rest:
+        yield from ((f"{name}.{field}", id) for field, id in _named(value, rest))
+    elif type(value) is int:
+        yield name, value
 
 
 def _check_seasons(case: CaseFiles, findings: Findings) -> None:
     if case.stages is None or case.stages.season_definitions is None:
         return
     known = {season.id for season in case.stages.season_definitions.seasons}
-    stages = [("stage", stage.id, stage.season_id) for stage in study_stages(case)]
-    stages += [("pre-study stage", stage.id, stage.season_id) for stage in case.stages.pre_study_stages or []]
-    for kind, id, season in stages:
-        if season is not None and season not in known:
+    stages: list[tuple[str, object]] = [(name_entity("stage", of.id), of) for of in study_stages(case)]
+    before = case.stages.pre_study_stages or []
+    stages += [(name_entity("pre-study stage", of.id), of) for of in before]
+    for group in ("stages", "pre_study_stages"):
+        stages += [(faulty.entity, faulty.content) for faulty in case.faulty_in(files.STAGES, group)]
+    for entity, stage in stages:
+        for _, season in _named(stage, "season_id"):
+            if season in known:
+                continue
             findings.add(
                 REFERENCE,
                 files.STAGES,
                 f"season {season} is not defined",
-                entity=name_entity(kind, id),
+                entity=entity,
                 field="season_id",
                 hint=_known("season", known),
             )
@@ -199,7 +212,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
             continue
         if known is not None:
             noun = KEY_WORDS[f"{kind}_id"]
-            lost = sorted(set(np.unique(table.ints[f"{kind}_id"]).tolist()) - known)
+            lost = sorted(table.ids(f"{kind}_id") - known)
             for id in lost[:10]:
                 findings.add(
                     REFERENCE,
@@ -217,8 +230,7 @@ def _check_tables(case: CaseFiles, findings: Findings) -> None:
                     field=f"{kind}_id",
                 )
         if stages is not None and "stage_id" in table.ints:
-            named = set(np.unique(table.ints["stage_id"]).tolist()) - {NULL_ID}
-            strange = {id for id in named - stages if not (before and id < 0)}
+            strange = {id for id in table.ids("stage_id") - stages if not (before and id < 0)}
             if strange:
                 findings.add(
                     REFERENCE,
@@ -292,7 +304,8 @@ def _check_initial(case: CaseFiles, findings: Findings) -> None:
         return
     lists = (("storage", case.initial.storage), ("recent_observations", case.initial.recent_observations))
     for field, items in lists:
-        for id in sorted({item.hydro_id for item in items} - known):
+        records = [*items, *(faulty.content for faulty in case.faulty_in(files.INITIAL, field))]
+        for id in sorted({id for record in records for _, id in _named(record, "hydro_id")} - known):
             findings.add(
                 REFERENCE,
                 files.INITIAL,

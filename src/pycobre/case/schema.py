@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from io import StringIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -87,18 +89,23 @@ def export_schemas(directory: str | PathLike[str]) -> list[Path]:
     """
     place = Path(directory)
     place.mkdir(parents=True, exist_ok=True)
-    written = []
-    for _, file, model, _ in DOCUMENTS:
-        path = place / schema_name(file)
-        text = json.dumps(schema_of(model), indent=2, ensure_ascii=False)
-        path.write_text(f"{text}\n", encoding="utf-8")
-        written.append(path)
-    path = place / TABLE_OF_COLUMNS
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        lines = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-        lines.writeheader()
-        lines.writerows(table_columns())
-    return [*written, path]
+    for name, text in _texts().items():
+        (place / name).write_text(text, encoding="utf-8")
+    return [place / name for name in _texts()]
+
+
+@cache
+def _texts() -> Mapping[str, str]:
+    """Content of every file of an export: they are the same each time."""
+    found = {
+        schema_name(file): json.dumps(schema_of(model), indent=2, ensure_ascii=False) + "\n"
+        for _, file, model, _ in DOCUMENTS
+    }
+    stream = StringIO()
+    lines = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(table_columns())
+    return {**found, TABLE_OF_COLUMNS: stream.getvalue()}
 
 
 def table_columns() -> Iterator[dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -52,13 +52,20 @@ class Table:
     """A table's columns as arrays, in the rows' order.
 
     Whole numbers, and days since 1970, are int64 with :data:`NULL_ID` for null; numbers are float64 with
-    NaN for null. A column that is allowed to be absent and is absent is all null.
+    NaN for null. A column that is allowed to be absent and is absent is all null. ``left_out`` holds the
+    identifiers of rows that are wrong in another column.
     """
 
     rows: int
     ints: Mapping[str, IntArray]
     floats: Mapping[str, FloatArray]
     present: frozenset[str]
+    left_out: Mapping[str, IntArray] = field(default_factory=dict)
+
+    def ids(self, column: str) -> set[int]:
+        """All identifiers in a *column*, of rows that are wrong elsewhere too; without null."""
+        values = np.unique(self.ints[column]).tolist()
+        return {*values, *np.unique(self.left_out.get(column, [])).tolist()} - {NULL_ID}
 
 
 def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> tuple[Table | None, bool]:
@@ -83,17 +90,20 @@ def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> tu
         else:
             ints[column.name] = _int_array(raw, column)
     table = Table(raw.num_rows, ints, floats, frozenset(raw.schema.names))
-    wrong = np.zeros(table.rows, dtype=np.bool_)
-    for column in spec.columns:
-        if column.name in table.present:
-            wrong |= _check_values(raw, table, column, file, spec, findings)
+    wrong_in = {
+        column.name: _check_values(raw, table, column, file, spec, findings)
+        for column in spec.columns
+        if column.name in table.present
+    }
+    wrong = np.any([*wrong_in.values(), np.zeros(table.rows, dtype=np.bool_)], axis=0)
     if not spec.merged:
         _check_key(table, file, spec, findings)
     if not wrong.any():
         return table, findings.count == before
     kept_ints = {name: values[~wrong] for name, values in ints.items()}
     kept_floats = {name: values[~wrong] for name, values in floats.items()}
-    return Table(int((~wrong).sum()), kept_ints, kept_floats, table.present), False
+    left_out = {name: ints[name][wrong & ~bad] for name, bad in wrong_in.items() if name in ints}
+    return Table(int((~wrong).sum()), kept_ints, kept_floats, table.present, left_out), False
 
 
 def describe_row(table: Table, spec: TableSpec, row: int) -> str:
@@ -108,8 +118,8 @@ def describe_row(table: Table, spec: TableSpec, row: int) -> str:
 
 def _check_columns(schema: pa.Schema, file: str, spec: TableSpec, findings: Findings) -> None:
     known = {column.name: column for column in spec.columns}
-    for field in schema:
-        name, found = str(field.name), str(field.type)
+    for given in schema:
+        name, found = str(given.name), str(given.type)
         column = known.get(name)
         if schema.names.count(name) > 1:
             findings.add("schema", file, "there is more than one column of this name", field=name)

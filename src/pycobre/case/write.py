@@ -13,17 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pycobre.case import files
-from pycobre.case.columns import TableSpec
+from pycobre.case.columns import ENERGY, TableSpec
 from pycobre.case.findings import Findings
+from pycobre.case.format import SCHEMA_FOLDER, schema_reference
 from pycobre.case.given import given_case
 from pycobre.case.load import TABLES, check_case
 from pycobre.case.options import StudyOptions
+from pycobre.case.schema import export_schemas
 from pycobre.case.tables import FloatArray
 from pycobre.case.unsupported import UNSUPPORTED
-from pycobre.case.write_config import Json, config_json, stages_json
+from pycobre.case.write_config import Json, config_json
 from pycobre.case.write_constraints import constraint_files
 from pycobre.case.write_entities import entity_files
-from pycobre.case.write_inflow import depth_before, inflow_tables, initial_lists, later_json, refuse_history
+from pycobre.case.write_inflow import inflow_tables, initial_lists, later_json, refuse_history
+from pycobre.case.write_stages import periods_before, periods_json, reach_of, stages_json
 from pycobre.case.write_tables import (
     Rows,
     change_tables,
@@ -96,18 +99,24 @@ def _content(
     refuse_history(system, findings)
     documents = {
         files.CONFIG: config_json(options, system, openings is not None),
-        files.STAGES: stages_json(system, depth_before(system)),
+        files.STAGES: stages_json(system),
         **entity_files(system, findings),
         **factor_files(system),
         files.CORRELATION: correlation_json(system),
     }
-    documents[files.INITIAL] |= initial_lists(system)
+    changes = change_tables(system, findings)
+    reach = reach_of(system, documents[files.STAGES], findings)
+    if reach is None:
+        return {}, {}
+    periods = periods_before(system, reach)
+    if periods:
+        documents[files.STAGES]["pre_study_stages"] = periods_json(periods)
+    documents[files.INITIAL] |= initial_lists(system, reach, periods)
     later = later_json(system)
     if later is not None:
         documents[files.LATER] = later
-    tables = {**plant_tables(system), **inflow_tables(system), **statistics_tables(system)}
-    tables |= change_tables(system, findings)
-    tables[files.GROUP_BOUNDS] = group_rows(system)
+    tables = {**plant_tables(system), **inflow_tables(system, reach), **statistics_tables(system)}
+    tables |= {**changes, files.GROUP_BOUNDS: group_rows(system)}
     if system.hydros:
         documents[files.PRODUCTION] = production_json(system)
     if system.constraints:
@@ -131,10 +140,12 @@ def _write(root: Path, documents: dict[str, Json], tables: dict[str, Rows]) -> N
     for folder in files.FOLDERS:
         (root / folder).mkdir()
     for file, content in documents.items():
-        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        named = {"$schema": schema_reference(file), **content}
+        text = json.dumps(named, indent=2, ensure_ascii=False, allow_nan=False)
         (root / file).write_text(text + "\n", encoding="utf-8")
     for file, rows in tables.items():
-        pq.write_table(_table(rows, specs[file]), root / file)
+        pq.write_table(_table(rows, specs[file]), root / file, compression="zstd")  # Cobre reads no snappy
+    export_schemas(root / SCHEMA_FOLDER)
     for folder in files.FOLDERS:
         if not any((root / folder).iterdir()):
             (root / folder).rmdir()
@@ -142,10 +153,11 @@ def _write(root: Path, documents: dict[str, Json], tables: dict[str, Rows]) -> N
 
 def _table(rows: Rows, spec: TableSpec) -> pa.Table:
     """Table of *rows* with the columns that it must have, and those that hold anything."""
+    all_of_them = spec is ENERGY  # as Cobre wants it
     kept = [
         column
         for column in spec.columns
-        if not column.optional or any(row.get(column.name) is not None for row in rows)
+        if all_of_them or not column.optional or any(row.get(column.name) is not None for row in rows)
     ]
     return pa.table(
         {

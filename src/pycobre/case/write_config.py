@@ -1,19 +1,13 @@
-"""``config.json`` and ``stages.json`` of a system that is written as a case."""
+"""``config.json`` of a system that is written as a case."""
 
 from __future__ import annotations
 
-import math
-from datetime import date, timedelta
 from typing import Any
 
-from pycobre.case.calendar import is_calendar_month
 from pycobre.case.options import RowOption, Schemes, StudyOptions
-from pycobre.system import Stage, System
+from pycobre.system import System
 
 Json = dict[str, Any]
-
-EXACT_PERIOD = timedelta(days=32)
-"""To multiply and divide by a power of two changes no number."""
 
 
 def config_json(options: StudyOptions, system: System, openings: bool) -> Json:
@@ -90,103 +84,3 @@ def _selection(rows: RowOption) -> Json:
             "start_iteration": rows.first_iteration,
         }
     return result
-
-
-def stages_json(system: System, depth: int) -> Json:
-    """Stages, seasons, and *depth* periods before the study."""
-    lags = system.inflow.order > 0
-    result: Json = {
-        "policy_graph": {
-            "type": "finite_horizon",
-            "annual_discount_rate": system.later[0].annual_discount_rate if system.later else 0.0,
-        },
-        "stages": [_stage(stage, lags) for stage in system.stages],
-    }
-    seasons = _seasons(system)
-    if seasons:
-        result["season_definitions"] = seasons
-    if depth:
-        result["pre_study_stages"] = [
-            {"id": -number, "start_date": start.isoformat(), "end_date": end.isoformat(), "season_id": None}
-            for number, (start, end) in enumerate(periods_before(system, depth), start=1)
-        ]
-    return result
-
-
-def _stage(stage: Stage, lags: bool) -> Json:
-    risk: object = "expectation"
-    if (stage.cvar_tail, stage.cvar_weight) != (1.0, 0.0):
-        risk = {"cvar": {"alpha": stage.cvar_tail, "lambda": stage.cvar_weight}}
-    return {
-        "id": stage.id,
-        "start_date": stage.start_date.isoformat(),
-        "end_date": stage.end_date.isoformat(),
-        "season_id": stage.season_id,
-        "blocks": [vars(block) for block in stage.blocks],
-        "block_mode": "chronological" if stage.chronological else "parallel",
-        "num_openings": stage.num_openings,
-        "annual_discount_rate_override": stage.annual_discount_rate,
-        "sampling_method": stage.sampling_method,
-        "risk_measure": risk,
-        "state_variables": {"storage": True, "inflow_lags": lags},
-    }
-
-
-def _seasons(system: System) -> Json | None:
-    """Seasons with the stages' ids: months where all stages are months, else spans of the year."""
-    first: dict[int, Stage] = {}
-    for stage in system.stages:
-        if stage.season_id is not None:
-            first.setdefault(stage.season_id, stage)
-    if not first:
-        return None
-    with_season = [stage for stage in system.stages if stage.season_id is not None]
-    months = {(stage.season_id, stage.start_date.month) for stage in with_season}
-    one_each = len(months) == len(first) == len({month for _, month in months})
-    if one_each and all(is_calendar_month(stage.start_date, stage.end_date) for stage in with_season):
-        seasons: list[Json] = [
-            {"id": id, "label": stage.start_date.strftime("%B"), "month_start": stage.start_date.month}
-            for id, stage in sorted(first.items())
-        ]
-        return {"cycle_type": "monthly", "seasons": seasons}
-    seasons = []
-    for id, stage in sorted(first.items()):
-        last = stage.end_date - timedelta(days=1)
-        span = {"month_start": stage.start_date.month, "day_start": stage.start_date.day}
-        span |= {"month_end": last.month, "day_end": last.day}
-        seasons.append({"id": id, "label": f"season {id}", **span})
-    return {"cycle_type": "custom", "seasons": seasons}
-
-
-def periods_before(system: System, depth: int) -> list[tuple[date, date]]:
-    """First day, and the day after the last, of *depth* periods before the study, the latest first.
-
-    They are months, or as long as the first stage; but of so many days that the mean over them is exact,
-    where it would not be over those.
-    """
-    first = system.stages[0]
-    periods = _chain(first.start_date, first.end_date - first.start_date, depth)
-    if is_calendar_month(first.start_date, first.end_date):
-        periods, end = [], first.start_date
-        for _ in range(depth):
-            start = (end - timedelta(days=1)).replace(day=1)
-            periods.append((start, end))
-            end = start
-    for number, (start, end) in enumerate(periods):
-        days = (end - start).days
-        for value in system.inflow.past_m3s[:, number].tolist():
-            if days * averaged(value, days) / days != value:
-                return _chain(first.start_date, EXACT_PERIOD, depth)
-    return periods
-
-
-def _chain(end: date, length: timedelta, count: int) -> list[tuple[date, date]]:
-    return [(end - (number + 1) * length, end - number * length) for number in range(count)]
-
-
-def averaged(value: float, days: int) -> float:
-    """Number whose mean over *days* is the very *value*, if there is one: the reader's sum rounds."""
-    tried = [value]
-    for side in (-math.inf, math.inf):
-        tried += [math.nextafter(value, side), math.nextafter(math.nextafter(value, side), side)]
-    return next((number for number in tried if days * number / days == value), value)

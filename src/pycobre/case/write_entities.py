@@ -29,6 +29,8 @@ PRICES = {
 # Those with two sides; a plant may have its own only where they are alike.
 TWO_SIDED = {"evaporation_violation": "evaporation", "water_withdrawal_violation": "withdrawal"}
 PERCENT = 100.0
+UNUSED_PRICE = 1.0
+"""A default that no entity goes by, since each has prices of its own; Cobre wants it above zero."""
 
 
 def entity_files(system: System, findings: Findings) -> dict[str, Json]:
@@ -75,8 +77,9 @@ def entity_files(system: System, findings: Findings) -> dict[str, Json]:
             "generation": {"min_mw": plant.generation_min_mw, "max_mw": plant.generation_max_mw},
         }
         if plant.ahead is not None:
-            stages, hours = plant.ahead.lead_stages, plant.ahead.lead_hours
-            record["anticipated_config"] = {"lead_stages": stages, "lead_time_hours": hours}
+            leads = {"lead_stages": plant.ahead.lead_stages, "lead_time_hours": plant.ahead.lead_hours}
+            # Of the two one is given, and Cobre reads no null here.
+            record["anticipated_config"] = {key: lead for key, lead in leads.items() if lead is not None}
         result[files.THERMALS]["thermals"].append(record)
     for hydro in system.hydros:
         key = "storage" if hydro.filling is None else "filling_storage"
@@ -150,7 +153,7 @@ def _usual_sides(system: System, name: str) -> tuple[float, float]:
     """Prices of the two sides that most plants with different ones have."""
     pairs = [_sides(hydro.penalties, name) for hydro in system.hydros]
     counted = Counter(pair for pair in pairs if pair[0] != pair[1] and all(map(math.isfinite, pair)))
-    return counted.most_common(1)[0][0] if counted else (0.0, 0.0)
+    return counted.most_common(1)[0][0] if counted else (UNUSED_PRICE, UNUSED_PRICE)
 
 
 def _sides(penalties: HydroPenalties, name: str) -> tuple[float, float]:
@@ -171,18 +174,18 @@ def _penalties(system: System, sides: dict[str, tuple[float, float]], findings: 
                 field="excess_cost_per_mwh",
                 hint="let them be alike, and change it by stage",
             )
-    hydro: Json = dict.fromkeys(PRICES, 0.0)
+    hydro: Json = dict.fromkeys(PRICES, UNUSED_PRICE)
     for name, attribute in TWO_SIDED.items():
         below, above = sides[attribute]
-        hydro |= {f"{name}_cost": 0.0, f"{name}_neg_cost": below, f"{name}_pos_cost": above}
+        hydro |= {f"{name}_cost": UNUSED_PRICE, f"{name}_neg_cost": below, f"{name}_pos_cost": above}
     return {
         "bus": {
-            "deficit_segments": _segments(usual) if usual else [{"depth_mw": None, "cost": 0.0}],
-            "excess_cost": usual.excess_cost_per_mwh if usual else 0.0,
+            "deficit_segments": _segments(usual) if usual else [{"depth_mw": None, "cost": UNUSED_PRICE}],
+            "excess_cost": usual.excess_cost_per_mwh if usual else UNUSED_PRICE,
         },
-        "line": {"exchange_cost": 0.0},
+        "line": {"exchange_cost": UNUSED_PRICE},
         "hydro": hydro,
-        "non_controllable_source": {"curtailment_cost": 0.0},
+        "non_controllable_source": {"curtailment_cost": UNUSED_PRICE},
     }
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pycobre.case import files
 from pycobre.case.findings import Findings
+from pycobre.case.reach import Reach
 from pycobre.case.unsupported import UNSUPPORTED
-from pycobre.case.write_config import Json, averaged, periods_before
+from pycobre.case.write_config import Json
+from pycobre.case.write_stages import Span, averaged, lags_used, observations
 from pycobre.case.write_tables import Rows
-from pycobre.stochastic import YEAR
-from pycobre.system import System, season_occurrences
+from pycobre.system import System
 
 
 def refuse_history(system: System, findings: Findings) -> None:
@@ -22,7 +24,9 @@ def refuse_history(system: System, findings: Findings) -> None:
         ("residual_ratio", "the format works it out from the coefficients"),
         ("residuals", "they come from a history of inflows"),
     ):
-        if getattr(system.inflow, field) is not None:
+        # Lags over several lengths have a ratio in any case: it may be the one that is worked out.
+        usual = field == "residual_ratio" and system.inflow.lag_weights is not None
+        if getattr(system.inflow, field) is not None and not usual:
             findings.add(
                 UNSUPPORTED,
                 files.INFLOW_AR,
@@ -31,27 +35,11 @@ def refuse_history(system: System, findings: Findings) -> None:
                 field=field,
                 hint=f"dataclasses.replace(system.inflow, {field}=None) leaves it out",
             )
-    if system.inflow.lag_weights is not None:
-        findings.add(
-            UNSUPPORTED,
-            files.STAGES,
-            "can't be written: the stages alone do not tell which seasons the lags reach",
-            entity="inflow",
-            field="lag_weights",
-            hint="change the case that it was read from, or leave out the coefficients",
-        )
 
 
-def depth_before(system: System) -> int:
-    """How many periods before the study the lags reach."""
-    used, occurrence = _used(system), _occurrence(system)
-    reach = [lag + 1 - occurrence[t] for t, lag in np.argwhere(used.any(axis=0)).tolist()]
-    return max([*reach, 0])
-
-
-def inflow_tables(system: System) -> dict[str, Rows]:
-    """Means, deviations, coefficients and annual component."""
-    inflow, used, occurrence = system.inflow, _used(system), _occurrence(system)
+def inflow_tables(system: System, reach: Reach) -> dict[str, Rows]:
+    """Means, deviations, coefficients and annual component; of periods before the study, too."""
+    inflow, used = system.inflow, lags_used(system)
     stats, coefficients, annual = [], [], []
     for h, hydro in enumerate(system.hydros):
         before: dict[int, tuple[float, float]] = {}
@@ -64,32 +52,29 @@ def inflow_tables(system: System) -> dict[str, Rows]:
                 value = float(inflow.coefficients[h, t, lag])
                 coefficients.append({**where, "lag": lag + 1, "coefficient": value})
             for lag in np.flatnonzero(used[h, t]).tolist():
-                reached = occurrence[t] - lag - 1
-                if reached < 0:
+                reached = reach.lags[t][lag]
+                if reached is not None and reached.same is not None and reached.same < 0:
                     own = inflow.lag_mean_m3s[h, t, lag], inflow.lag_std_m3s[h, t, lag]
-                    before.setdefault(reached, (float(own[0]), float(own[1])))
+                    before.setdefault(reached.same, (float(own[0]), float(own[1])))
             if inflow.annual is not None and inflow.annual.coefficient[h, t] != 0.0:
                 weight, spread = (float(of[h, t]) for of in vars(inflow.annual).values())
                 own_year = {"annual_coefficient": weight, "annual_mean_m3s": 0.0, "annual_std_m3s": spread}
                 annual.append({**where, **own_year})
-        for reached, (mean, std) in before.items():
+        for number, (mean, std) in before.items():
             if math.isfinite(std):
-                where = {"hydro_id": hydro.id, "stage_id": reached}
+                where = {"hydro_id": hydro.id, "stage_id": number}
                 stats.append({**where, "mean_m3s": mean, "std_m3s": std})
     return {files.INFLOW_STATS: stats, files.INFLOW_AR: coefficients, files.INFLOW_ANNUAL: annual}
 
 
-def initial_lists(system: System) -> Json:
-    """What was observed, released and decided before the study."""
-    used, occurrence = _used(system), _occurrence(system)
+def initial_lists(system: System, reach: Reach, periods: Sequence[Span]) -> Json:
+    """What was observed in the *periods* before the study, and released and decided before it."""
     observed, released, decided = [], [], []
-    periods = periods_before(system, depth_before(system))
-    for h, hydro in enumerate(system.hydros):
-        own = [lag + 1 - occurrence[t] for t, lag in np.argwhere(used[h]).tolist()]
-        for number, (start, end) in enumerate(periods[: max([*own, 0])]):
-            value = averaged(float(system.inflow.past_m3s[h, number]), (end - start).days)
-            window = {"start_date": start.isoformat(), "end_date": end.isoformat()}
-            observed.append({"hydro_id": hydro.id, **window, "value_m3s": value})
+    for h, (hydro, depth) in enumerate(zip(system.hydros, reach.depth(lags_used(system)), strict=True)):
+        for number, period in enumerate(periods[:depth]):
+            for (start, end), value in observations(float(system.inflow.past_m3s[h, number]), period):
+                window = {"start_date": start.isoformat(), "end_date": end.isoformat()}
+                observed.append({"hydro_id": hydro.id, **window, "value_m3s": value})
         released += [
             {
                 "hydro_id": hydro.id,
@@ -127,16 +112,3 @@ def later_json(system: System) -> Json | None:
             where = {"thermal_id": plant.id, "post_study_stage_index": index}
             cells.append({**where, "cost_per_mwh": cell.cost_per_mwh, **limits})
     return {"stages": stages, "thermal_bounds": cells}
-
-
-def _used(system: System) -> np.ndarray:
-    """Which lags matter to each hydro and stage, (H, T, P)."""
-    used: np.ndarray = system.inflow.coefficients != 0.0
-    if system.inflow.annual is not None:
-        used[:, :, :YEAR] |= (system.inflow.annual.coefficient != 0.0)[:, :, None]
-    return used
-
-
-def _occurrence(system: System) -> list[int]:
-    spans = season_occurrences([stage.season_id for stage in system.stages])
-    return [number for number, span in enumerate(spans) for _ in span]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
@@ -13,10 +14,12 @@ from pycobre.case import files
 from pycobre.case.findings import Findings, name_entity
 from pycobre.case.groups import COLUMNS
 from pycobre.case.limits import CHANGE_TABLES
+from pycobre.case.plants import PRODUCTIVITY
 from pycobre.case.unsupported import UNSUPPORTED
 from pycobre.case.write_config import Json
 from pycobre.system import (
     ConstantProductivity,
+    Hydro,
     ProductionModel,
     ProductionPlanes,
     SurfaceEvaporation,
@@ -51,7 +54,7 @@ def _model(model: ProductionModel) -> tuple[tuple[str, object], ...]:
 
 
 def plant_tables(system: System) -> dict[str, Rows]:
-    """Planes, productivities of zero and surfaces."""
+    """Planes, productivities that the production models leave out, and surfaces."""
     planes, energy, surfaces = [], [], []
     for hydro in system.hydros:
         # The planes of most stages stand for every stage without planes of its own.
@@ -76,11 +79,25 @@ def plant_tables(system: System) -> dict[str, Rows]:
                     }
                     for number, plane in enumerate(model.planes)
                 ]
+                energy.append({**where, PRODUCTIVITY: _equivalent(hydro, model)})
             elif isinstance(model, ConstantProductivity) and model.mw_per_m3s == 0.0:
-                energy.append({**where, "equivalent_productivity_mw_per_m3s": 0.0})
+                energy.append({**where, PRODUCTIVITY: 0.0})
         if isinstance(hydro.evaporation, SurfaceEvaporation):
             surfaces += [{"hydro_id": hydro.id, **vars(point)} for point in hydro.evaporation.surface]
     return {files.PLANES: planes, files.ENERGY: energy, files.GEOMETRY: surfaces}
+
+
+def _equivalent(hydro: Hydro, model: ProductionPlanes) -> float:
+    """What the planes make of the largest flow, over it, at the middle of the storage limits, MW per m³/s.
+
+    No part of the system: Cobre wants it for its stored energies.
+    """
+    storage = (hydro.storage_min_hm3 + hydro.storage_max_hm3) / 2.0
+    flow = max(hydro.turbined_max_m3s, 1.0) if math.isfinite(hydro.turbined_max_m3s) else 1.0
+    made = min(
+        plane.constant_mw + plane.mw_per_hm3 * storage + plane.mw_per_m3s * flow for plane in model.planes
+    )
+    return max(made / flow, 0.0)
 
 
 def group_rows(system: System) -> Rows:

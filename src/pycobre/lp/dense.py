@@ -36,6 +36,8 @@ MOST_STARTS = 64
 FEW_STARTS = 16
 """With fewer, those of the same states are worth an exchange between ranks."""
 
+_NOTHING = SolverCounts()
+
 SolverKind = Literal["auto", "dense", "highs"]
 """Who solves stage problems; ``auto`` goes by their size."""
 
@@ -68,10 +70,11 @@ class DenseSolver(StageSolver):
     """Dual simplex in which planes, cuts and rows with one bound are rows only while they are binding.
 
     A right-hand side starts from whichever known basis promises it the highest dual bound; of larger
-    problems, the openings of a unit of work after the first may start from that one's optimum, too.
-    Right-hand sides that pivot alike share the work, but each has numbers of its own: its result is a
-    function of the template, the cuts, the known bases, its unit's first opening and itself. A unit of work
-    with one that ends without a clean optimum is solved by HiGHS as a whole; such units are counted.
+    problems, an opening may start from the optima of those before it in its unit of work, too (the first, the
+    next, the next two, and so on, are solved together). Right-hand sides that pivot alike share the work, but
+    each has numbers of its own: its result is a function of the template, the cuts, the known bases, its
+    unit's openings before it and itself. A unit of work with one that ends without a clean optimum is solved
+    by HiGHS as a whole; such units are counted.
 
     Parameters
     ----------
@@ -79,7 +82,6 @@ class DenseSolver(StageSolver):
         As for :class:`~pycobre.lp.highs.HighsSolver`.
     """
 
-    chooses_starts = True
     chooses_rows = False
 
     def __init__(
@@ -114,14 +116,21 @@ class DenseSolver(StageSolver):
     def choose_rows(self, cuts: NDArray[np.int32]) -> None:
         """Do nothing: no cut is a row before it is binding."""
 
-    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+    def keep_starts(self, passes: Sequence[int] | NDArray[np.int64], fresh: BasisArray) -> None:
         """All of them, whatever their forward pass; with them the latest kept before."""
         self._problem.keep_starts(fresh.reshape(-1, fresh.shape[2]), MOST_STARTS)
 
     @property
-    def takes_dispatched(self) -> bool:
+    def wants_dispatched(self) -> bool:
         """While there are few others."""
         return self._problem.starts < FEW_STARTS
+
+    def take_dispatched(
+        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+    ) -> Starts:
+        """Kept among others, of which a unit chooses."""
+        self.keep_starts(came_by, bases[np.newaxis])
+        return Starts(passes)
 
     @property
     def keeps_starts(self) -> bool:
@@ -149,7 +158,8 @@ class DenseSolver(StageSolver):
     ) -> Expectation:
         """One native call: threads over right-hand sides, openings summed in order."""
         part = all_openings(states, openings) if part is None else part
-        self._take(starts)
+        if starts.bases is not None:
+            self._take(starts.bases)
         result, failed = Expectation.room(states, self.basis_length), np.empty(len(states), dtype=np.uint8)
         if not self._problem.expectation(
             states, *part, openings, probability, result.value, result.slope, result.basis, failed
@@ -168,7 +178,8 @@ class DenseSolver(StageSolver):
         self, states: FloatArray, openings: FloatArray, starts: Starts, part: tuple[IntArray, IntArray]
     ) -> OpeningCosts:
         """One native call, likewise."""
-        self._take(starts)
+        if starts.bases is not None:
+            self._take(starts.bases)
         result = OpeningCosts.room(states, part, self.basis_length)
         failed = np.empty(len(states), dtype=np.uint8)
         if not self._problem.by_opening(
@@ -195,7 +206,8 @@ class DenseSolver(StageSolver):
         bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs."""
-        self._take(starts)
+        if starts.bases is not None:
+            self._take(starts.bases)
         result = Dispatch.room(self, len(states), full=full, bases=bases)
         failed = np.empty(len(states), dtype=np.uint8)
         solved = self._problem.dispatch(
@@ -233,17 +245,16 @@ class DenseSolver(StageSolver):
     def counts(self) -> SolverCounts:
         """What both solvers did; problems that were handed over count once."""
         problem = self._problem
-        own = SolverCounts(problem.solves, problem.pivots, handed_over=self._handed_over)
-        if self._highs is None:
-            return own
-        return replace(own + self._highs.counts, solves=own.solves)
+        more = _NOTHING if self._highs is None else self._highs.counts
+        pivots = problem.pivots + more.pivots
+        return SolverCounts(problem.solves, pivots, more.recoveries, self._handed_over)
 
-    def _take(self, starts: Starts) -> None:
-        """Bases that come with a call take the place of those that were kept."""
-        if starts.bases is not None and starts.bases is not self._given:
+    def _take(self, bases: BasisArray) -> None:
+        """Let *bases* that come with a call take the place of those that were kept."""
+        if bases is not self._given:
             self._problem.forget_starts()
-            self._problem.keep_starts(starts.bases, len(starts.bases))
-            self._given = starts.bases
+            self._problem.keep_starts(bases, len(bases))
+            self._given = bases
 
     def _hand_over(self, failed: NDArray[np.uint8], starts: Starts) -> tuple[NDArray[np.int64], Starts]:
         units = np.flatnonzero(failed)

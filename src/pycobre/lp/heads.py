@@ -55,7 +55,7 @@ class HeadSolver(StageSolver):
         cuts: tuple[FloatArray, FloatArray],
     ) -> None:
         self.template, self.has_future = trained.template, trained.has_future
-        self.chooses_starts, self.chooses_rows = trained.chooses_starts, trained.chooses_rows
+        self.chooses_rows = trained.chooses_rows
         self._trained, self._make, self._given = trained, make, cuts
         self._counts = SolverCounts()
 
@@ -120,14 +120,20 @@ class HeadSolver(StageSolver):
         """In the trained solver."""
         self._trained.choose_rows(cuts)
 
-    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+    def keep_starts(self, passes: Sequence[int] | NDArray[np.int64], fresh: BasisArray) -> None:
         """By the trained solver."""
         self._trained.keep_starts(passes, fresh)
 
     @property
-    def takes_dispatched(self) -> bool:
+    def wants_dispatched(self) -> bool:
         """Of the trained solver."""
-        return self._trained.takes_dispatched
+        return self._trained.wants_dispatched
+
+    def take_dispatched(
+        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+    ) -> Starts:
+        """By the trained solver."""
+        return self._trained.take_dispatched(came_by, bases, passes)
 
     @property
     def keeps_starts(self) -> bool:

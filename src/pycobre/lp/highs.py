@@ -54,7 +54,6 @@ class HighsSolver(StageSolver):
         Native threads over the units of a batch.
     """
 
-    chooses_starts = False
     chooses_rows = True
 
     def __init__(
@@ -93,14 +92,21 @@ class HighsSolver(StageSolver):
         """Rebuild every thread's cut rows."""
         self._problem.choose_rows(cuts)
 
-    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+    def keep_starts(self, passes: Sequence[int] | NDArray[np.int64], fresh: BasisArray) -> None:
         """Those of the first part."""
         self._kept.keep(passes, fresh[0])
 
     @property
-    def takes_dispatched(self) -> bool:
+    def wants_dispatched(self) -> bool:
         """Always: they had the same incoming states."""
         return True
+
+    def take_dispatched(
+        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+    ) -> Starts:
+        """Each from its own; one that was not dispatched takes that of the first that was."""
+        place = np.minimum(np.searchsorted(came_by, passes), len(came_by) - 1)
+        return Starts(np.where(came_by[place] == passes, place, 0), bases)
 
     @property
     def keeps_starts(self) -> bool:

@@ -43,7 +43,7 @@ class StageUnsolved(Exception):
         super().__init__(unsolved.status)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)  # not frozen: one is made at every visit, in a third of the time
 class Starts:
     """What M units of work start from.
 
@@ -71,10 +71,10 @@ class Starts:
 
     def some(self, units: NDArray[np.int64]) -> Starts:
         """Those of *units*, by position."""
-        return Starts(self.own[units], self.bases)
+        return Starts(self.own.take(units), self.bases)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Expectation:
     """Expected cost of a stage at M incoming states, over the openings that each was solved for.
 
@@ -100,7 +100,7 @@ class Expectation:
         return cls(np.empty(len(states)), np.empty(states.shape), np.empty((len(states), length), np.int8))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class OpeningCosts:
     """Cost of a stage at M incoming states, for each opening of a part of them.
 
@@ -135,7 +135,7 @@ class OpeningCosts:
         return OpeningCosts(np.pad(self.value, ((0, 0), (0, more))), slope, self.basis)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Dispatch:
     """Optimal dispatch of a stage for M pairs of incoming state and noise.
 
@@ -170,7 +170,7 @@ class Dispatch:
             np.empty(count),
             np.empty(count),
             np.empty((count, template.states_out)),
-            np.empty((count if bases else 0, solver.basis_length), dtype=np.int8),
+            np.empty((count if bases else 0, solver.basis_length), np.int8),
             np.empty((kept, len(template.cost) + solver.has_future)),
             np.empty((kept, len(template.row_lower))),
         )
@@ -240,15 +240,12 @@ class StageSolver(ABC):
         The stage's problem.
     has_future
         Whether it has a future cost, and takes cuts.
-    chooses_starts
-        Whether a unit starts from whichever kept basis is best for it, not from its own.
     chooses_rows
         Whether :meth:`choose_rows` makes a difference.
     """
 
     template: StageTemplate
     has_future: bool
-    chooses_starts: bool
     chooses_rows: bool
 
     @property
@@ -284,7 +281,7 @@ class StageSolver(ABC):
         """
 
     @abstractmethod
-    def keep_starts(self, passes: Sequence[int], fresh: BasisArray) -> None:
+    def keep_starts(self, passes: Sequence[int] | NDArray[np.int64], fresh: BasisArray) -> None:
         """Start units of forward *passes* (M,) from *fresh* bases from now on.
 
         Parameters
@@ -295,8 +292,22 @@ class StageSolver(ABC):
 
     @property
     @abstractmethod
-    def takes_dispatched(self) -> bool:
+    def wants_dispatched(self) -> bool:
         """Whether a backward pass gains by the bases that the dispatches of its iteration ended with."""
+
+    @abstractmethod
+    def take_dispatched(
+        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+    ) -> Starts:
+        """Where units of forward *passes* (M,) start in a backward pass, given what dispatches ended with.
+
+        Parameters
+        ----------
+        came_by : (K,)
+            The forward passes that were dispatched, ascending.
+        bases : (K, L)
+            What each ended with.
+        """
 
     @property
     @abstractmethod
@@ -373,8 +384,12 @@ def all_openings(states: FloatArray, openings: FloatArray) -> tuple[IntArray, In
 
 
 def cost_scale_of(templates: list[StageTemplate]) -> float:
-    """The power of two nearest to the median cost coefficient of *templates*: dividing by it is exact."""
+    """The power of two that makes the largest cost coefficient of *templates* about 2**15: dividing is exact.
+
+    HiGHS's least tolerances are absolute, 1e-10 of a reduced cost: the smaller costs are, the sooner it stops
+    at a solution that is only near the best.
+    """
     costs = np.concatenate([np.abs(template.cost[template.cost != 0.0]) for template in templates] or [[]])
     if len(costs) == 0:
         return 1.0
-    return float(2.0 ** np.round(np.log2(np.median(costs))))
+    return float(2.0 ** (np.round(np.log2(np.max(costs))) - 15))

@@ -26,7 +26,7 @@ class PassBases:
         """The bases (M, L) of forward *passes* (M,)."""
         return np.ascontiguousarray(self._bases[np.where(passes < len(self._bases), passes, 0)])
 
-    def keep(self, passes: Sequence[int], fresh: BasisArray) -> None:
+    def keep(self, passes: Sequence[int] | NDArray[np.int64], fresh: BasisArray) -> None:
         """Take *fresh* bases (M, L), one for all *passes* or each."""
         count, length = max(len(self._bases), 1 + max(passes)), fresh.shape[1]
         # A cut younger than a basis is basic in it.

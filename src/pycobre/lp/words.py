@@ -80,7 +80,7 @@ def explain_in_words(
         limit, wanted, most = left
         unit = _split(row.name)[1]
         against = [_told(other) for other in others] + [_told_column(template, k) for k in columns]
-        sentence = f"{phrase(row.name)} needs {_number(wanted, unit)}"
+        sentence = f"{phrase(row.name)} {'needs' if most else 'allows'} {_number(wanted, unit)}"
         sentence += f", but no {'more' if most else 'less'} than {_number(limit, unit)} can be had"
         return sentence + (f" with {', '.join(against)}" if against else "")
     return ""

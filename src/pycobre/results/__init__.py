@@ -2,6 +2,7 @@
 
 from pycobre.results.check import Balance as Balance
 from pycobre.results.digest import digest as digest
+from pycobre.results.memory import give_memory_back as give_memory_back
 from pycobre.results.open import Results as Results
 from pycobre.results.policy_store import write_policy as write_policy
 from pycobre.results.schema import FORMAT_VERSION as FORMAT_VERSION

@@ -12,15 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre import _native
 from pycobre.comm import Communicator
 from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, StageUnsolved, Starts
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
+from pycobre.sddp.paths import Visits
 from pycobre.sddp.policy import Policy
-from pycobre.sddp.work import Units, block_of, gather, gather_together, rank_in_group, units_of
+from pycobre.sddp.work import Units, gather, gather_together, rank_in_group, shifted
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+_FIRST = np.zeros(1, dtype=np.int64)
+"""The forward pass that the initial state, which is that of all, starts like."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +44,8 @@ class Backward:
         The iteration at hand.
     dump_directory
         Where a stage problem without optimum is written; nowhere if ``None``.
-    paths : (S, D)
-        Node of each step of every scenario of the iteration, as a :class:`~pycobre.sddp.forward.Walk` has it.
+    visits
+        Which scenario of the iteration comes by which node, on any rank.
     dispatched
         By node, the bases (M, L) that this rank's dispatches of the iteration ended with.
     """
@@ -50,7 +55,7 @@ class Backward:
     comm: Communicator
     iteration: int
     dump_directory: str | None
-    paths: IntArray
+    visits: Visits
     dispatched: Mapping[int, BasisArray]
 
     def add_cuts(self, states: FloatArray) -> None:
@@ -66,23 +71,20 @@ class Backward:
         StageProblemError
             A stage problem has no optimum.
         """
-        policy, graph = self.policy, self.policy.graph
+        policy, graph, visits = self.policy, self.policy.graph, self.visits
+        first_slot = (self.iteration - 1) * policy.pool.forward_passes
+        trials = states[visits.scenario, visits.following]
         for node in reversed(graph.order):
-            scenarios, steps = np.nonzero(self.paths == node)
-            arcs = graph.arcs_from(node)
-            if not arcs or len(scenarios) == 0:
+            here = visits.at.get(node)
+            if here is None or here.rows is None:
                 continue
-            trial = np.ascontiguousarray(
-                states[scenarios, steps + 1, : graph.nodes[node].template.states_out]
-            )
+            trial = np.ascontiguousarray(trials[here.rows, : graph.nodes[node].template.states_out])
             intercept, slope = np.zeros(len(trial)), np.zeros(trial.shape)
-            for arc in arcs:
+            for arc in graph.arcs_from(node):
+                values, slopes = self.expected_cost(arc.target, trial, here.scenario)
                 weight = arc.probability * arc.discount_factor
-                found = self.expected_cost(arc.target, trial, scenarios)
-                intercept += weight * (found.value - np.einsum("ij,ij->i", found.slope, trial))
-                slope += weight * found.slope
-            slots = (self.iteration - 1) * policy.pool.forward_passes + scenarios
-            policy.pool.write(node, slots, intercept, slope, trial)
+                _native.add_to_cuts(weight, values, slopes, trial, intercept, slope)
+            policy.pool.write(node, shifted(here.members, first_slot), intercept, slope, trial)
             self.solvers[node].add_cuts(intercept, slope)
 
     def lower_bound(self) -> float:
@@ -95,67 +97,54 @@ class Backward:
         """
         graph, total = self.policy.graph, 0.0
         for arc in graph.arcs_from(ROOT):
-            found = self.expected_cost(arc.target, graph.initial_state.reshape(1, -1), None)
-            total += arc.probability * arc.discount_factor * float(found.value[0])
+            values, _ = self.expected_cost(arc.target, graph.initial_state.reshape(1, -1), None)
+            total += arc.probability * arc.discount_factor * float(np.add.accumulate(values)[-1])
         return total
 
-    def expected_cost(self, node: int, trial: FloatArray, scenarios: IntArray | None) -> Expectation:
-        """Cost of *node* over its openings, by its risk measure, and its slope at *trial* states (M, X).
+    def expected_cost(
+        self, node: int, trial: FloatArray, scenarios: IntArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Cost of *node* over its openings, by its risk measure, and its slope at *trial* states.
 
-        The same on every rank. The bases found are where the next iteration starts, and show which cuts
-        matter.
+        Summands of it, to be added in their order: (P · M,) and (P · M, X), those of a part of the openings
+        at all states together. The same on every rank. The bases found are where the next iteration starts,
+        and show which cuts matter.
 
         Parameters
         ----------
+        trial : (M, X)
+            Incoming states.
         scenarios : (M,)
             Forward pass that each trial state is of; ``None`` for the one initial state of all.
         """
-        policy, comm = self.policy, self.comm
-        numbers = np.zeros(1, dtype=np.int64) if scenarios is None else scenarios
-        at, parts = policy.graph.nodes[node], policy.parts[node]
-        units = units_of(parts, len(trial), comm.rank, comm.size)
-        found = self._solve(node, trial, numbers, units)
-        values, slopes, bases = (
-            array.reshape(len(parts), len(trial), *array.shape[1:])
-            for array in gather_together(comm, (found.value, found.slope, found.basis), units.counts)
-        )
+        comm, at, parts = self.comm, self.policy.graph.nodes[node], self.policy.parts[node]
+        units = parts.units(len(trial), comm.rank, comm.size)
+        found = self._solve(node, trial, _FIRST if scenarios is None else scenarios, units)
+        values, slopes, bases = gather_together(comm, (found.value, found.slope, found.basis), units.counts)
+        self._keep_bases(node, bases.reshape(len(parts), len(trial), -1), scenarios)
         if at.risk is None:
-            value, slope = values[0], slopes[0]
-            for part in range(1, len(parts)):
-                value, slope = value + values[part], slope + slopes[part]
-        else:
-            places = [(part, place) for part, span in enumerate(parts) for place in range(len(span))]
-            costs = np.stack([values[part, :, place] for part, place in places], axis=1)
-            weights = at.risk.weights(costs, at.weights)
-            value, slope = np.zeros(len(trial)), np.zeros(trial.shape)
-            for opening, (part, place) in enumerate(places):
-                value += weights[:, opening] * costs[:, opening]
-                slope += weights[:, opening, None] * slopes[part, :, place]
-        self._keep_bases(node, bases, numbers if scenarios is not None else None)
-        return Expectation(value, slope, bases[0])
+            return values, slopes
+        values = values.reshape(len(parts), len(trial), -1)
+        slopes = slopes.reshape(*values.shape, -1)
+        costs = values[parts.part, :, parts.place]
+        weights = at.risk.weights(costs.T, at.weights).T
+        value, slope = np.zeros(len(trial)), np.zeros(trial.shape)
+        for opening, (part, place) in enumerate(zip(parts.part, parts.place, strict=True)):
+            value += weights[opening] * costs[opening]
+            slope += weights[opening, :, None] * slopes[part, :, place]
+        return value, slope
 
-    def _starts(self, node: int, numbers: IntArray) -> Starts:
-        """Where trial points of the forward passes *numbers* (M,) at *node* start.
+    def _starts(self, node: int, passes: IntArray) -> Starts:
+        """Where units of the forward *passes* (U,) at *node* start.
 
-        From what dispatches there ended with: they had the same incoming states, and another noise. A solver
-        that chooses keeps them among others, while it has few. For one that does not, a forward pass that
-        did not come by takes the basis of the first that did; where none did, they are those of an earlier
-        iteration.
+        From what dispatches there ended with, if the solver gains by it: they had the same incoming states,
+        and another noise.
         """
-        solver = self.solvers[node]
-        if not solver.takes_dispatched:
-            return self.policy.starts(numbers)
-        came_by = np.flatnonzero((self.paths == node).any(axis=1))
-        if len(came_by) == 0:
-            return self.policy.starts(numbers)
-        blocks = [block_of(len(self.paths), rank, self.comm.size) for rank in range(self.comm.size)]
-        counts = [int(((came_by >= block.start) & (came_by < block.stop)).sum()) for block in blocks]
-        bases = gather(self.comm, self.dispatched[node], counts)
-        if solver.chooses_starts:
-            solver.keep_starts(came_by.tolist(), bases[np.newaxis])
-            return self.policy.starts(numbers)
-        place = np.minimum(np.searchsorted(came_by, numbers), len(came_by) - 1)
-        return Starts(np.where(came_by[place] == numbers, place, 0), bases)
+        solver, here = self.solvers[node], self.visits.at.get(node)
+        if here is None or not solver.wants_dispatched:
+            return Starts(passes)
+        bases = gather(self.comm, self.dispatched[node], here.counts)
+        return solver.take_dispatched(here.scenario, bases, passes)
 
     def _solve(
         self, node: int, trial: FloatArray, numbers: IntArray, units: Units
@@ -166,22 +155,18 @@ class Backward:
         known when the costs of all are.
         """
         solver, at = self.solvers[node], self.policy.graph.nodes[node]
-        starts = self._starts(node, numbers).some(units.point)
-        states, first, last = trial[units.point], units.first, units.last
-        openings, weights = at.openings, at.weights
+        starts = self._starts(node, numbers.take(units.point))
+        states, openings, weights, part = trial.take(units.point, axis=0), at.openings, at.weights, units.part
         if at.floor is not None and len(states):  # every unit has openings of its own: those of its state
-            rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-            counts = last - first
+            rows, counts, part = units.apart
             openings = at.floor.raised(np.repeat(states, counts, axis=0), openings[rows])
-            weights = np.ascontiguousarray(weights[rows])
-            last = np.cumsum(counts).astype(np.int32)
-            first = (last - counts).astype(np.int32)
+            weights = weights.take(rows)
         try:
             if at.risk is None:
-                return solver.expectation(states, openings, weights, starts, (first, last))
-            found = solver.by_opening(states, openings, starts, (first, last))
+                return solver.expectation(states, openings, weights, starts, part)
+            found = solver.by_opening(states, openings, starts, part)
             # A rank's last units may all be short: its arrays are then narrower than those of others.
-            return found.widened(max(len(part) for part in self.policy.parts[node]))
+            return found.widened(self.policy.parts[node].longest)
         except StageUnsolved as unsolved:
             what = unsolved.unsolved
             raise stage_problem_error(
@@ -192,7 +177,7 @@ class Backward:
                 stage=node,
                 iteration=self.iteration,
                 scenario=int(numbers[units.point[what.unit]]),
-                opening=int(units.first[what.unit]) + what.opening - int(first[what.unit]),
+                opening=int(units.part[0][what.unit]) + what.opening - int(part[0][what.unit]),
                 rank=rank_in_group(self.comm),
                 dump_directory=self.dump_directory,
             ) from None
@@ -203,7 +188,6 @@ class Backward:
         Without *scenarios* all forward passes set out from the one state that was solved.
         """
         policy, solver = self.policy, self.solvers[node]
-        keepers = scenarios.tolist() if scenarios is not None else list(range(policy.pool.forward_passes))
-        solver.keep_starts(keepers, fresh)
+        solver.keep_starts(range(policy.pool.forward_passes) if scenarios is None else scenarios, fresh)
         if solver.chooses_rows:
             solver.choose_rows(policy.choose_rows(node, fresh, solver.cuts, self.iteration))

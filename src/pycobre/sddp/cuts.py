@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import SharedMemoryProvider, SharedRegion
+from pycobre.sddp.work import Places
 
 FloatArray = NDArray[np.float64]
 _FIRST_ITERATIONS = 16
@@ -91,7 +92,7 @@ class CutPool:
             old.close()
 
     def write(
-        self, node: int, slots: NDArray[np.int64], intercept: FloatArray, slope: FloatArray, state: FloatArray
+        self, node: int, slots: Places, intercept: FloatArray, slope: FloatArray, state: FloatArray
     ) -> None:
         """Put cuts into *slots* of *node*; they are seen after :meth:`finish`."""
         if self._memory.is_leader:

@@ -22,7 +22,7 @@ def stage_problem_error(
     stage: int,
     iteration: int | None,
     scenario: int,
-    opening: int,
+    opening: int | None,
     rank: int | None,
     dump_directory: str | None,
 ) -> StageProblemError:
@@ -30,8 +30,9 @@ def stage_problem_error(
     dump = ""
     if dump_directory is not None:
         Path(dump_directory).mkdir(parents=True, exist_ok=True)
-        name = f"stage{stage}_iteration{iteration or 0}_scenario{scenario}_opening{opening}.mps"
-        dump = str(Path(dump_directory) / name)
+        places = {"stage": stage, "iteration": iteration, "scenario": scenario, "opening": opening}
+        name = "_".join(f"{place}{value}" for place, value in places.items() if value is not None)
+        dump = str(Path(dump_directory) / f"{name}.mps")
     explanation = solver.explain(state, noise, dump)
     return StageProblemError(
         stage=stage,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +40,18 @@ class NoiseFloor:
     scale: FloatArray
     certain: IntArray
 
+    @cached_property
+    def _rounds(self) -> list[tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]]:
+        """Entries of *state*, row, column and value: the first of every row, then the second, and so on."""
+        row = self.state.row
+        number = np.array([np.count_nonzero(row[:k] == row[k]) for k in range(len(row))], dtype=np.int64)
+        each = [np.flatnonzero(number == n) for n in range(int(number.max(initial=-1)) + 1)]
+        return [(row[some], self.state.column[some], self.state.value[some]) for some in each]
+
     def raised(self, states: FloatArray, noises: FloatArray) -> FloatArray:
         """Noise (M, D) raised where *noises* (M, D) are too low at *states* (M, X)."""
         level = np.repeat(self.constant[None], len(states), axis=0)
-        for row, column, value in zip(self.state.row, self.state.column, self.state.value, strict=True):
+        for row, column, value in self._rounds:
             level[:, row] += value * states[:, column]
         result = noises.copy()
         result[:, self.certain] = 0.0

@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 from pycobre.lp import BasisArray, Dispatch, StageSolver, StageUnsolved, Starts, basis_by_name
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
+from pycobre.sddp.paths import Stop
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.source import NoiseSource
 from pycobre.stochastic import Purpose, choose, generator, path_draws
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-ENDED = -2
-"""Node of a step past the end of a scenario's path."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +68,7 @@ class Walk:
     Attributes
     ----------
     node : (S, D)
-        Node of each step, :data:`ENDED` past the end of a path.
+        Node of each step, :data:`~pycobre.sddp.paths.ENDED` past the end of a path.
     state : (S, D, X)
         Incoming state of each step, padded with zeros.
     cost : (S, D)
@@ -80,8 +78,8 @@ class Walk:
     steps
         The steps themselves, if they were to be kept: by depth, then node.
     bases
-        By node, those that its dispatches ended with, (M, L) in the order of the scenarios; none where the
-        steps are kept.
+        By node, those that its dispatches ended with, (M, L) in the order of the scenarios; none of nodes
+        whose solver does not take them, nor where the steps are kept.
     """
 
     node: IntArray
@@ -93,10 +91,7 @@ class Walk:
 
     def total_cost(self) -> FloatArray:
         """Discounted cost of each scenario, shape (S,), summed in the order of the steps."""
-        total = np.zeros(len(self.node))
-        for depth in range(self.node.shape[1]):
-            total += self.discount[:, depth] * self.cost[:, depth]
-        return total
+        return np.add.accumulate(self.discount * self.cost, axis=1)[:, -1]
 
 
 def walk(
@@ -129,7 +124,7 @@ def walk(
 
 
 class _Walkers:
-    """Scenarios under way: where each is, with which state, and what a cost there is worth at the root."""
+    """Scenarios under way: the incoming state of every visit so far, and what it came to."""
 
     def __init__(
         self,
@@ -144,88 +139,68 @@ class _Walkers:
         self.policy, self.graph, self.solvers = policy, policy.graph, solvers
         self.scenarios, self.draw, self.keep = scenarios, draw, keep
         self.rank, self.dump_directory = rank, dump_directory
-        count, initial = len(scenarios), self.graph.initial_state
-        self.place = np.full(count, ROOT)
-        self.worth = np.ones(count)
-        self.state = np.zeros((count, self.graph.most_states))
-        self.state[:, : len(initial)] = initial
-        self.draws = path_draws(draw.seed, draw.purpose, draw.iteration, scenarios, self.graph.depth)
+        draws = path_draws(draw.seed, draw.purpose, draw.iteration, scenarios, self.graph.depth)
+        self.paths = paths = policy.paths(draws[:, :, 0])
+        # By visit: which opening is met, and the forward pass whose start it takes.
+        self.meets = draws[paths.scenario, paths.level, 1]
+        self.passes = (paths.scenario + scenarios.start) % policy.pool.forward_passes
+        self.state = np.zeros((len(paths.scenario), self.graph.most_states_in))
+        self.state[: len(scenarios), : len(self.graph.initial_state)] = self.graph.initial_state
+        self.dispatches: list[Dispatch] = []
+        self.steps: list[list[Step]] = [[] for _ in range(self.graph.depth)]
         # The basis of each one's last dispatch, and where it was: a start where the solver keeps none.
-        self.last_node = np.full(count, ROOT)
-        self.last_basis = [np.empty(0, dtype=np.int8)] * count
-        self.bases = {
-            node: np.empty((0, solver.basis_length), dtype=np.int8) for node, solver in enumerate(solvers)
-        }
+        self.last_node = np.full(len(scenarios), ROOT)
+        self.last_basis = [np.empty(0, dtype=np.int8)] * len(scenarios)
+        self.bases: dict[int, list[tuple[IntArray, BasisArray]]] = {}  # with the scenarios they are of
 
     def walk(self) -> Walk:
         """Every step of every scenario."""
-        count, depth = len(self.scenarios), self.graph.depth
-        nodes = np.full((count, depth), ENDED, dtype=np.int64)
-        width = max(node.template.states_in for node in self.graph.nodes)
-        states, costs = np.zeros((count, depth, width)), np.zeros((count, depth))
-        discounts = np.ones((count, depth))
-        kept: list[tuple[Step, ...]] = []
-        for level in range(depth):
-            self._move(level)
-            steps = []
-            for node, members in self._groups():
-                if node == ENDED:
-                    continue
-                step = self._solve(node, members, level)
-                nodes[members, level] = node
-                states[members, level, : step.state.shape[1]] = step.state
-                costs[members, level] = step.dispatch.objective - step.dispatch.future
-                discounts[members, level] = self.worth[members]
-                following = step.dispatch.next_state
-                self.state[members, : following.shape[1]] = following
-                if self.keep:
-                    steps.append(step)
-            kept.append(tuple(steps))
-        return Walk(nodes, states, costs, discounts, tuple(kept), self.bases)
+        paths = self.paths
+        for stop in paths.stops:
+            dispatch = self._solve(stop)
+            self.dispatches.append(dispatch)
+            if stop.following is not None:
+                self.state[stop.following, : dispatch.next_state.shape[1]] = dispatch.next_state
+        states = np.zeros((*paths.node.shape, self.state.shape[1]))
+        states[paths.scenario, paths.level] = self.state
+        costs = np.zeros(paths.node.shape)
+        if self.dispatches:
+            objective = np.concatenate([dispatch.objective for dispatch in self.dispatches])
+            future = np.concatenate([dispatch.future for dispatch in self.dispatches])
+            costs[paths.scenario, paths.level] = objective - future
+        bases = {node: _in_order(found) for node, found in self.bases.items()}
+        for node, solver in enumerate(self.solvers):  # those that no scenario of this rank came by
+            if node not in bases and solver.wants_dispatched and not self.keep:
+                bases[node] = np.empty((0, solver.basis_length), dtype=np.int8)
+        return Walk(paths.node, states, costs, paths.discount, tuple(map(tuple, self.steps)), bases)
 
-    def _groups(self) -> list[tuple[int, IntArray]]:
-        """Who is where: nodes, ascending, and the members of each."""
-        return [(node, np.flatnonzero(self.place == node)) for node in sorted(set(self.place.tolist()))]
-
-    def _move(self, level: int) -> None:
-        """Take every scenario along an arc."""
-        for source, members in self._groups():
-            arcs = self.graph.arcs_from(source)
-            if not arcs:
-                self.place[members] = ENDED
-                continue
-            way = np.zeros(len(members), dtype=np.int64)
-            if len(arcs) > 1:
-                way = choose(np.cumsum([arc.probability for arc in arcs]), self.draws[members, level, 0])
-            self.place[members] = np.array([arc.target for arc in arcs])[way]
-            self.worth[members] *= np.array([arc.discount_factor for arc in arcs])[way]
-
-    def _noise(self, node: int, members: IntArray, openings: IntArray, level: int) -> FloatArray:
-        """Noise (M, D) of *members* at *node*, from their *openings* or from elsewhere."""
-        noise, draw = self.graph.nodes[node].openings[openings], self.draw
+    def _noise(self, stop: Stop, openings: IntArray) -> FloatArray:
+        """Noise (M, D) of those at *stop*, from their *openings* or from elsewhere."""
+        noise, draw = self.graph.nodes[stop.node].openings.take(openings, axis=0), self.draw
         if draw.source is None:
             return noise
         before = max(draw.iteration - 1, 0) * self.policy.pool.forward_passes
-        for row, member in enumerate(members):
+        for row, member in enumerate(stop.members):
             scenario = self.scenarios[int(member)]
-            stream = generator(draw.seed, draw.purpose, draw.iteration, scenario, level)
-            noise[row] = draw.source.noise(node, scenario + before, stream, noise[row])
+            stream = generator(draw.seed, draw.purpose, draw.iteration, scenario, stop.level)
+            noise[row] = draw.source.noise(stop.node, scenario + before, stream, noise[row])
         return noise
 
-    def _solve(self, node: int, members: IntArray, level: int) -> Step:
-        """Dispatch of *members* at *node*."""
+    def _solve(self, stop: Stop) -> Dispatch:
+        """Dispatch of those at *stop*."""
+        node, members = stop.node, stop.members
         at, solver = self.graph.nodes[node], self.solvers[node]
-        openings = choose(at.cumulative, self.draws[members, level, 1])
-        state = self.state[members, : at.template.states_in]
-        noise = self._noise(node, members, openings, level)
+        openings = choose(at.cumulative, self.meets[stop.rows])
+        state = np.ascontiguousarray(self.state[stop.rows, : at.template.states_in])
+        noise = self._noise(stop, openings)
         if at.floor is not None:
             noise = at.floor.raised(state, noise)
-        starts = self.policy.starts(members + self.scenarios.start)
+        starts = Starts(self.passes[stop.rows])
         is_new = not solver.keeps_starts
         if is_new:
             starts = Starts.each(self._bases_of_last_steps(node, members))
         try:
-            wanted = solver.takes_dispatched and (is_new or not self.keep)
+            wanted = solver.wants_dispatched and (is_new or not self.keep)
             dispatch = solver.dispatch(state, noise, starts, full=self.keep, bases=wanted)
         except StageUnsolved as unsolved:
             unit = unsolved.unsolved.unit
@@ -235,19 +210,21 @@ class _Walkers:
                 state[unit],
                 noise[unit],
                 stage=node,
-                iteration=self.draw.iteration,
+                iteration=None if self.draw.purpose is Purpose.SIMULATION else self.draw.iteration,
                 scenario=self.scenarios[int(members[unit])],
-                opening=int(openings[unit]),
+                opening=int(openings[unit]) if self.draw.source is None else None,
                 rank=self.rank,
                 dump_directory=self.dump_directory,
             ) from None
-        if not self.keep:
-            self.bases[node] = dispatch.basis
+        if self.keep:
+            self.steps[stop.level].append(Step(node, members, openings, state, noise, dispatch))
+        elif wanted:
+            self.bases.setdefault(node, []).append((members, dispatch.basis))
         if is_new:
             self.last_node[members] = node
             for member, basis in zip(members, dispatch.basis, strict=True):
                 self.last_basis[member] = basis
-        return Step(node, members, openings, state, noise, dispatch)
+        return dispatch
 
     def _bases_of_last_steps(self, node: int, members: IntArray) -> BasisArray:
         """Start of *members* (M, L) at *node* from the bases that they ended with where they come from."""
@@ -262,3 +239,12 @@ class _Walkers:
             known = np.stack([self.last_basis[member] for member in members[here]])
             starts[here] = basis_by_name(known, names, wanted)
         return starts
+
+
+def _in_order(found: list[tuple[IntArray, BasisArray]]) -> BasisArray:
+    """Bases of a node's stops, each with its scenarios, in the order of the scenarios."""
+    if len(found) == 1:
+        return found[0][1]
+    members, bases = zip(*found, strict=True)
+    ordered: BasisArray = np.concatenate(bases)[np.argsort(np.concatenate(members))]
+    return ordered

@@ -117,6 +117,11 @@ class PolicyGraph:
         return {source: tuple(arcs) for source, arcs in leaving.items()}
 
     @cached_property
+    def branches(self) -> bool:
+        """Whether scenarios may take different paths."""
+        return any(len(arcs) > 1 for arcs in self._leaving.values())
+
+    @cached_property
     def depth(self) -> int:
         """Number of steps of the longest path."""
         longest = dict.fromkeys(range(len(self.nodes)), 0)
@@ -125,9 +130,9 @@ class PolicyGraph:
         return max(longest.values())
 
     @cached_property
-    def most_states(self) -> int:
-        """Most incoming or outgoing states of any node."""
-        return max(max(node.template.states_in, node.template.states_out) for node in self.nodes)
+    def most_states_in(self) -> int:
+        """Most incoming states of any node."""
+        return max(node.template.states_in for node in self.nodes)
 
     def future_cost_lower(self) -> tuple[float | None, ...]:
         """A valid lower bound of every node's future cost, derived from column bounds; ``None`` in a leaf.

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import SharedMemoryProvider
-from pycobre.lp import BasisArray, StageSolver, Starts
+from pycobre.lp import BasisArray, StageSolver
 from pycobre.sddp.cuts import CutPool
 from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
+from pycobre.sddp.paths import Paths, Visits
 from pycobre.sddp.selection import NodeRows, RowSelection
-from pycobre.sddp.work import OPENINGS_A_PART, parts_of
+from pycobre.sddp.work import Parts, openings_a_part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -26,8 +27,9 @@ class Policy:
     ----------
     selection
         Which cuts are rows; those that were binding lately unless told otherwise.
-    openings_a_part
-        Most openings of one unit of work, one number a node.
+    most_openings
+        Most openings of one unit of work, one number a node; as :func:`~pycobre.sddp.work.openings_a_part`
+        has them unless told otherwise.
 
     Attributes
     ----------
@@ -47,13 +49,11 @@ class Policy:
         memory: SharedMemoryProvider,
         forward_passes: int,
         selection: RowSelection | None = None,
-        openings_a_part: Sequence[int] | None = None,
+        most_openings: Sequence[int] | None = None,
     ) -> None:
         self.graph = graph
-        most = openings_a_part or [OPENINGS_A_PART] * len(graph.nodes)
-        self.parts = [
-            tuple(parts_of(len(node.openings), n)) for node, n in zip(graph.nodes, most, strict=True)
-        ]
+        most = most_openings or [openings_a_part(len(node.openings), forward_passes) for node in graph.nodes]
+        self.parts = [Parts(len(node.openings), n) for node, n in zip(graph.nodes, most, strict=True)]
         states = [
             node.template.states_out if graph.arcs_from(position) else None
             for position, node in enumerate(graph.nodes)
@@ -61,15 +61,31 @@ class Policy:
         self.pool = CutPool(memory, states, forward_passes)
         self.history: list[IterationFinished] = []
         self._rows = [NodeRows(selection or RowSelection()) for _ in graph.nodes]
+        # Where no path branches those of so many scenarios are the same every time.
+        self._paths: dict[int, Paths] = {}
+        self._visits: dict[tuple[int, int], Visits] = {}
 
     @property
     def lower_bound(self) -> float:
         """Bound after the last iteration; ``-inf`` before the first."""
         return self.history[-1].lower_bound if self.history else -np.inf
 
-    def starts(self, scenarios: IntArray) -> Starts:
-        """Where units of work start, each of a scenario (M,); those beyond the forward passes take turns."""
-        return Starts(scenarios % self.pool.forward_passes)
+    def paths(self, draws: FloatArray) -> Paths:
+        """Paths through the graph that *draws* (S, D) choose."""
+        if self.graph.branches:
+            return Paths.of(self.graph, draws)
+        if len(draws) not in self._paths:
+            self._paths[len(draws)] = Paths.of(self.graph, draws)
+        return self._paths[len(draws)]
+
+    def visits(self, nodes: IntArray, ranks: int) -> Visits:
+        """Visits of paths with *nodes* (S, D), whose scenarios are dealt to *ranks*."""
+        if self.graph.branches:
+            return Visits.of(self.graph, nodes, ranks)
+        key = len(nodes), ranks
+        if key not in self._visits:
+            self._visits[key] = Visits.of(self.graph, nodes, ranks)
+        return self._visits[key]
 
     def choose_rows(self, node: int, fresh: BasisArray, cuts: int, iteration: int) -> NDArray[np.int32]:
         """Which of a node's *cuts* are rows from now on.

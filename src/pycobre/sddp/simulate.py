@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
 from pycobre.lp import Dispatch, StageSolver
-from pycobre.sddp.forward import ENDED, Draw, Step, Walk, walk
+from pycobre.sddp.forward import Draw, Step, Walk, walk
+from pycobre.sddp.paths import ENDED
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.source import NoiseSource
 from pycobre.sddp.train import mean, sample_deviation

@@ -67,14 +67,14 @@ def train(
     graph, pool, passes = policy.graph, policy.pool, policy.pool.forward_passes
     mine = block_of(passes, comm.rank, comm.size)
     blocks = block_sizes(passes, comm.size)
-    done = SolverCounts()
+    done, counts = SolverCounts(), _counts(solvers)
     began = time.monotonic()
     yield TrainingStarted(comm.rank, len(graph.nodes), len(graph.initial_state), passes, comm.size)
 
     reason: str | None = None
     while reason is None:
         iteration = pool.iterations + 1
-        counts, clock = _counts(solvers), [time.monotonic()]
+        clock = [time.monotonic()]
 
         forward = walk(
             policy,
@@ -84,20 +84,21 @@ def train(
             rank=rank_in_group(comm),
             dump_directory=settings.dump_directory,
         )
-        paths = gather(comm, forward.node, blocks)
+        visits = policy.visits(gather(comm, forward.node, blocks), comm.size)
         states = gather(comm, forward.state, blocks)
         clock.append(time.monotonic())
 
         pool.reserve(iteration)
-        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory, paths, forward.bases)
+        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory, visits, forward.bases)
         backward.add_cuts(states)
         clock.append(time.monotonic())
 
         bound = backward.lower_bound()
         clock.append(time.monotonic())
 
-        spent = _counts(solvers) - counts
-        report = _exchange(comm, blocks, forward.total_cost(), spent, settings.interrupt.is_set(), began)
+        before, counts = counts, _counts(solvers)
+        interrupt = settings.interrupt.is_set()
+        report = _exchange(comm, blocks, forward.total_cost(), counts - before, interrupt, began)
         done += report.counts
         pool.finish(iteration)
         policy.history.append(
@@ -107,7 +108,7 @@ def train(
                 lower_bound=bound,
                 forward_mean=mean(report.costs),
                 forward_std=sample_deviation(report.costs),
-                cuts=pool.count(),
+                cuts=sum(solver.cuts for solver in solvers),
                 lp_solves=done.solves,
                 pivots=done.pivots,
                 recoveries=done.recoveries,
@@ -156,24 +157,27 @@ def _exchange(
     began: float,
 ) -> _Report:
     """Gather the scenarios' costs in scenario order, and counts, wishes and rank 0's clock with them."""
-    extra = [float(interrupt), time.monotonic() - began, spent.solves, spent.pivots, spent.handed_over]
-    extra += spent.recoveries
-    sizes = [block + len(extra) for block in blocks]
-    whole = gather(comm, np.concatenate([costs, extra]), sizes)
-    ends = np.cumsum(sizes)
-    parts = [whole[end - size : end] for size, end in zip(sizes, ends, strict=True)]
-    told = np.array([part[-len(extra) :] for part in parts])
-    counts = [int(n) for n in told[:, 2:].sum(axis=0)]
+    told = [float(interrupt), time.monotonic() - began, spent.solves, spent.pivots, spent.handed_over]
+    told += spent.recoveries
+    rows = np.zeros((1, len(told) + max(blocks)))  # one a rank, each with room for the most scenarios
+    rows[0, : len(told)] = told
+    rows[0, len(told) : len(told) + len(costs)] = costs
+    rows = gather(comm, rows, [1] * comm.size)
+    interrupts, elapsed_s, *counts = zip(*rows[:, : len(told)].tolist(), strict=True)
+    solves, pivots, handed_over, *recoveries = (int(sum(count)) for count in counts)
     return _Report(
-        costs=np.concatenate([part[: -len(extra)] for part in parts]),
-        counts=SolverCounts(counts[0], counts[1], tuple(counts[3:]), counts[2]),
-        interrupted=bool(told[:, 0].any()),
-        elapsed_s=float(told[0, 1]),
+        costs=np.concatenate([row[len(told) : len(told) + n] for row, n in zip(rows, blocks, strict=True)]),
+        counts=SolverCounts(solves, pivots, tuple(recoveries), handed_over),
+        interrupted=any(interrupts),
+        elapsed_s=elapsed_s[0],
     )
 
 
 def _counts(solvers: Sequence[StageSolver]) -> SolverCounts:
-    total = SolverCounts()
-    for solver in solvers:
-        total += solver.counts
-    return total
+    each = [solver.counts for solver in solvers]
+    return SolverCounts(
+        sum(counts.solves for counts in each),
+        sum(counts.pivots for counts in each),
+        tuple(map(sum, zip(*(counts.recoveries for counts in each), strict=True))),
+        sum(counts.handed_over for counts in each),
+    )

@@ -20,7 +20,7 @@ from pycobre.lp import (
     cost_scale_of,
     stage_solver,
 )
-from pycobre.results import ResultsWriter
+from pycobre.results import ResultsWriter, give_memory_back
 from pycobre.sddp import (
     BoundStalling,
     Cvar,
@@ -209,6 +209,7 @@ class Run:
         self, policy: Policy, solvers: list[StageSolver], costs: list[float]
     ) -> Iterator[SimulationProgress]:
         total = self.options.simulation_scenarios
+        give_memory_back()  # of training: a simulation's first round takes as much
         for part in simulate(
             policy,
             self._at_heads(policy, solvers),

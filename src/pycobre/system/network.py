@@ -100,6 +100,11 @@ class System:
             object.__setattr__(self, "correlation", alone)
 
     def __repr__(self) -> str:
+        return f"System({self.contents})"
+
+    @property
+    def contents(self) -> str:
+        """How much of what there is: ``3 stages from 2025-01-01 to 2025-04-01, 1 bus, 2 thermals``."""
         days = f" from {self.stages[0].start_date} to {self.stages[-1].end_date}"
         counts = [f"{len(self.stages)} stage{'s' * (len(self.stages) > 1)}{days}"]
         for name in (*CHANGING, "constraints"):
@@ -107,7 +112,7 @@ class System:
             if count:
                 noun = NOUNS[name] if count == 1 else "pumping stations" if name == "pumps" else name
                 counts.append(f"{count} {noun}")
-        return f"System({', '.join(counts)})"
+        return ", ".join(counts)
 
     def differences(self, other: System) -> list[str]:
         """Where *other* is not the same, by entity and field; arrays by their values. Empty: nowhere."""
