@@ -113,10 +113,12 @@ class Waiting {
     uint64_t away_ns_ = 0, moved_ns_ = 0;
 };
 
-// Sends the frame, then takes in what is expected while it comes soon. Errors are left for a later attempt to find,
+// Sends the frame, unless it is out, then takes in what is expected while it comes soon. Errors are left for a later attempt to find,
 // which has words for them.
 void swap(const Round &round, uint64_t patience, Waiting &waiting, Py_ssize_t &sent, Py_ssize_t &came) {
-    sent = send(round.to, round.frame.data(), static_cast<size_t>(round.frame.bytes()), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (!sent)
+        sent = send(round.to, round.frame.data(), static_cast<size_t>(round.frame.bytes()),
+                    MSG_DONTWAIT | MSG_NOSIGNAL);
     uint64_t start = 0, now = 0;
     while (sent == round.frame.bytes() && came < round.expected) {
         const ssize_t just = recv(round.source, round.room.data() + came, static_cast<size_t>(round.expected - came),
@@ -162,7 +164,10 @@ class Rounds {
     }
 
     // The GIL is kept: nobody can close a descriptor meanwhile, and a busy thread would have it for milliseconds.
-    nb::object meet(size_t first, uint64_t number, uint64_t patience) {
+    // Of the first round as many bytes are *sent* and *came* already.
+    nb::object meet(size_t first, uint64_t number, uint64_t patience, Py_ssize_t sent, Py_ssize_t came) {
+        if (first < rounds_.size() && (sent < 0 || came < 0 || came > rounds_[first].expected))
+            throw nb::value_error("that can't have been sent, or have come");
         for (size_t at = first; at < rounds_.size(); ++at) {
             Round &round = rounds_[at];
             for (const Copy &copy : round.copies)
@@ -170,10 +175,10 @@ class Rounds {
             for (Py_ssize_t byte = 0; byte < kNumberBytes; ++byte)
                 round.frame.data()[number_at_ + byte] = round.hoped.data()[number_at_ + byte] =
                     static_cast<char>(number >> (8 * byte));
-            Py_ssize_t sent = 0, came = 0;
             if (round.to >= 0) swap(round, patience, waiting_, sent, came);
             if (sent != round.frame.bytes() || came != round.expected || !round.came_as_hoped())
                 return nb::make_tuple(at, sent, came);
+            sent = came = 0;
         }
         return nb::none();
     }
@@ -193,5 +198,6 @@ void bind_tcp(nb::module_ &m) {
         .def(nb::init<Py_ssize_t, Waiting &>(), nb::arg("number_at"), nb::arg("waiting"), nb::keep_alive<1, 3>())
         .def("add", &Rounds::add, nb::arg("to"), nb::arg("frame"), nb::arg("source"), nb::arg("room"),
              nb::arg("hoped"), nb::arg("expected"), nb::arg("copies"), nb::arg("heads"))
-        .def("meet", &Rounds::meet, nb::arg("first"), nb::arg("number"), nb::arg("patience_ns"));
+        .def("meet", &Rounds::meet, nb::arg("first"), nb::arg("number"), nb::arg("patience_ns"),
+             nb::arg("sent") = 0, nb::arg("came") = 0);
 }
