@@ -113,8 +113,8 @@ class Waiting {
     uint64_t away_ns_ = 0, moved_ns_ = 0;
 };
 
-// Sends the frame, unless it is out, then takes in what is expected while it comes soon. Errors are left for a later attempt to find,
-// which has words for them.
+// Sends the frame, unless it is out, then takes in what is expected while it comes soon. Errors are left for a later
+// attempt to find, which has words for them.
 void swap(const Round &round, uint64_t patience, Waiting &waiting, Py_ssize_t &sent, Py_ssize_t &came) {
     if (!sent)
         sent = send(round.to, round.frame.data(), static_cast<size_t>(round.frame.bytes()),
