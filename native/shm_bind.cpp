@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -56,23 +58,34 @@ struct View {
 };
 
 // Folds parts in their order into out, with the very kernels of the collectives.
-void fold(int op, nb::list parts, nb::handle out) {
-    View to(out, true);
-    const uint8_t *from[shm::kMaxRanks];
-    const auto dtype = shm::dtype_of(to.buffer.format, static_cast<size_t>(to.buffer.itemsize));
-    const shm::Fold kernel =
-        op < 0 || op > 2 ? nullptr : shm::fold_for(dtype, static_cast<shm::Reduction>(op));
-    const size_t count = parts.size();
-    if (!kernel || count < 1 || count > shm::kMaxRanks) throw nb::value_error("these can't be folded");
-    for (size_t i = 0; i < count; ++i) {
-        View part(parts[i], false);
-        if (part.buffer.len != to.buffer.len ||
-            shm::dtype_of(part.buffer.format, static_cast<size_t>(part.buffer.itemsize)) != dtype)
-            throw nb::value_error("parts and result differ in length or dtype");
-        from[i] = static_cast<const uint8_t *>(part.buffer.buf);
+struct Folding {
+    Folding(int op, nb::list given, nb::handle out) : to(out, true) {
+        const auto dtype = dtype_of(to);
+        kernel = op < 0 || op > 2 ? nullptr : shm::fold_for(dtype, static_cast<shm::Reduction>(op));
+        if (!kernel || given.size() < 1 || given.size() > shm::kMaxRanks)
+            throw nb::value_error("these can't be folded");
+        for (nb::handle array : given) {
+            const View &part = parts.emplace_back(array, false);
+            if (part.buffer.len != to.buffer.len || dtype_of(part) != dtype)
+                throw nb::value_error("parts and result differ in length or dtype");
+            from.push_back(static_cast<const uint8_t *>(part.buffer.buf));
+        }
     }
-    kernel(static_cast<uint8_t *>(to.buffer.buf), from, static_cast<int>(count),
-           static_cast<size_t>(to.buffer.len / to.buffer.itemsize));
+    static shm::Dtype dtype_of(const View &view) {
+        return shm::dtype_of(view.buffer.format, static_cast<size_t>(view.buffer.itemsize));
+    }
+    void operator()() const {
+        kernel(static_cast<uint8_t *>(to.buffer.buf), from.data(), static_cast<int>(from.size()),
+               static_cast<size_t>(to.buffer.len / to.buffer.itemsize));
+    }
+    View to;
+    std::deque<View> parts;
+    std::vector<const uint8_t *> from;
+    shm::Fold kernel;
+};
+
+nb::object folding(int op, nb::list parts, nb::handle out) {
+    return nb::cpp_function([made = std::make_shared<const Folding>(op, parts, out)] { (*made)(); });
 }
 
 // Writes all of it, no other thread's bytes and no signal's handler in between.
@@ -126,5 +139,5 @@ void bind_shm(nb::module_ &m) {
     sub.def("verdict_of", verdict_of);
     sub.def("watch_launcher", shm::watch_launcher);
     sub.def("send_whole", send_whole);
-    sub.def("fold", fold);
+    sub.def("folding", folding);
 }

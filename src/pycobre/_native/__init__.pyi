@@ -1,6 +1,7 @@
 """What the native module offers; the C++ is in native/, a file per subject."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,13 @@ def add_to_cuts(
     cut_slopes: _Floats,
     /,
 ) -> None: ...
+
+class Remembered:
+    repeat: Callable[[], None]
+    def __init__(
+        self, repeat: Callable[[], None], send: NDArray[Any], recv: NDArray[Any], /, *details: object
+    ) -> None: ...
+    def fits(self, send: NDArray[Any], recv: NDArray[Any], /, *details: object) -> bool: ...
 
 class StageData:
     def __init__(

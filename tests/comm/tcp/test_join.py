@@ -466,7 +466,7 @@ def test_a_rank_without_a_certificate_of_ours_stays_out(party, authority, name, 
     group = party(2, tls=authority["ours"])
     group.start(0)
     # Without TLS it sees no more than that it is sent away, as in a flood, and tries until its deadline.
-    group.start(1, tls=authority[name] if name else None, join_timeout_secs=20.0 if name else 0.5)
+    group.start(1, tls=authority[name] if name else None, join_timeout_secs=20.0 if name else 1.5)
     with pytest.raises(InitializationFailed, match=expected):
         raise ended(group, 1)
     assert group.took[1] < SOON

@@ -198,8 +198,8 @@ def test_another_thread_or_a_signal_can_abort_a_wait(aborter: int):
         threading.Timer(0.1, comm.abort, ["enough"]).start()
     elif comm.rank == 2:
         signal.signal(signal.SIGALRM, lambda *_: comm.abort("too late to count"))
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
-        time.sleep(0.7)
+        signal.setitimer(signal.ITIMER_REAL, 1.5)
+        time.sleep(1.7)
     outcome(comm.barrier)
     tell(float(begun[0]))
     comm.close()
@@ -209,7 +209,7 @@ def test_another_thread_or_a_signal_can_abort_a_wait(aborter: int):
     assert (reason, ranks) == ("aborted", [aborter])
     assert "enough" in text
     for rank in {0, 1}:
-        assert found[rank][0][4] - found[rank][1] < 1
+        assert found[rank][0][4] - found[rank][1] < 1.5  # not by the second one
 
 
 def test_a_failure_between_collectives_is_told_at_the_next_one():

@@ -7,7 +7,6 @@ library        mpi4py itself, and what to do where it can't be had
 joining        the first meeting of a job's ranks, which has a limit
 waiting        the loop that completes a request: busy for a moment, then asleep for longer and longer
 meeting        every collective's first exchange: all calls and small payloads to all ranks
-small          a small reduction, ready to be repeated
 exchange       large payloads, straight between the arrays
 notices        a second communicator for bad news; the verdict that all ranks share
 window         shared regions

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pycobre.comm import small
 from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast, check_region
 from pycobre.comm.base import Backend, Counts, ReduceOp
 from pycobre.comm.call import INLINE_BYTES, Call, Kind, call_of
@@ -19,9 +20,8 @@ from pycobre.comm.mpi.joining import await_all
 from pycobre.comm.mpi.library import MPI, start, time_limit
 from pycobre.comm.mpi.notices import Finding
 from pycobre.comm.mpi.place import node_of
-from pycobre.comm.mpi.small import Small
 from pycobre.comm.mpi.window import MpiRegion, Windows
-from pycobre.comm.remembered import Remembered
+from pycobre.comm.remembered import Remembered, lasts
 
 Array = npt.NDArray[Any]
 Given = ParamSpec("Given")
@@ -91,7 +91,9 @@ class MpiCommunicator(Backend):
         self.exit_code: int | None = None  # of what ended its block, should this process end the job
         self._group = group
         self._windows = Windows(group)
-        self._remembered: Remembered | None = None
+        self._gathered: Remembered | None = None
+        self._reduced: Remembered | None = None
+        self._spread: Remembered | None = None
 
     @classmethod
     def _of(cls, group: Group) -> MpiCommunicator:
@@ -102,66 +104,79 @@ class MpiCommunicator(Backend):
     @_collective(Kind.ALLGATHERV)
     def allgatherv(self, send: Array, recv: Array, counts: Counts, displs: Counts) -> None:
         """Every rank's *send* in every rank's *recv*."""
+        last = self._gathered
+        if last is not None and last.fits(send, recv, counts, displs):
+            return last.repeat()
         source, target, lengths, starts = check_allgatherv(send, recv, counts, displs, self.rank, self.size)
         group, dtype = self._group, target.dtype
-        call = call_of(Kind.ALLGATHERV, dtype, lengths)
+        meet = functools.partial(group.meet, call_of(Kind.ALLGATHERV, dtype, lengths))
         if max(lengths) * dtype.itemsize > INLINE_BYTES:
-            group.meet(call)
-            exchange.allgatherv(group.comm, group.finish, source, target, lengths, starts)
-            return
-        mine, everyone = group.meeting.payloads(dtype)
-        mine[: source.size] = source.reshape(-1)
-        group.meet(call)
-        flat = target.reshape(-1)
-        for theirs, length, begin in zip(everyone, lengths, starts, strict=True):
-            flat[begin : begin + length] = theirs[:length]
+            exchanged = exchange.gathering(group.comm, group.finish, source, target, lengths, starts)
+            gather = _one_after_another(meet, exchanged)
+        else:
+            flat = target.reshape(-1)
+            places = [flat[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+            payloads = group.meeting.payloads([place.nbytes for place in places])
+            gather = small.gathering(meet, group.meeting.payload(source.nbytes), payloads, source, places)
+        if type(counts) is type(displs) is list and lasts(send, recv):
+            self._gathered = Remembered(gather, send, recv, counts.copy(), displs.copy())
+        gather()
 
     @_collective(Kind.ALLREDUCE)
     def allreduce(self, send: Array, recv: Array, op: ReduceOp) -> None:
         """The fold of all ranks' *send* in every rank's *recv*, in rank order."""
-        last = self._remembered
+        last = self._reduced
         if last is not None and last.fits(send, recv, op):
             return last.repeat()
         source, target, reduction = check_allreduce(send, recv, op)
-        if source.nbytes > INLINE_BYTES or not source.size:
-            group = self._group
-            group.meet(call_of(Kind.ALLREDUCE, source.dtype, (source.size,), reduction))
-            if source.size:
-                exchange.allreduce(group.comm, group.finish, source, target, reduction)
-            return
-        small = Small(self._group, source, target, reduction)
-        small.reduce()
-        if Remembered.lasts(send, recv):
-            self._remembered = Remembered(small.reduce, send, recv, reduction)
+        if source.size and source.nbytes <= INLINE_BYTES:
+            reduce = self._small_reduction(source, target, reduction)
+            if lasts(send, recv):
+                self._reduced = Remembered(reduce, send, recv, op)
+            return reduce()
+        group = self._group
+        group.meet(call_of(Kind.ALLREDUCE, source.dtype, (source.size,), reduction))
+        if source.size:
+            exchange.allreduce(group.comm, group.finish, source, target, reduction)
 
     def prepare_allreduce(self, send: Array, recv: Array, op: ReduceOp) -> Callable[[], None]:
         """A function that is ``allreduce(send, recv, op)`` on these very arrays."""
         source, target, reduction = check_allreduce(send, recv, op)
-        if source.nbytes > INLINE_BYTES or not np.shares_memory(source, send):
+        if not source.size or source.nbytes > INLINE_BYTES or not np.shares_memory(source, send):
             return super().prepare_allreduce(send, recv, op)
-        return functools.partial(self._repeat, Small(self._group, source, target, reduction).reduce)
+        return functools.partial(self._reduce, self._small_reduction(source, target, reduction))
 
     @_collective(Kind.ALLREDUCE)
-    def _repeat(self, reduce: Callable[[], None]) -> None:
+    def _reduce(self, reduce: Callable[[], None]) -> None:
         reduce()
+
+    def _small_reduction(self, source: Array, target: Array, op: ReduceOp) -> Callable[[], None]:
+        group = self._group
+        meet = functools.partial(group.meet, call_of(Kind.ALLREDUCE, source.dtype, (source.size,), op))
+        mine = group.meeting.payload(source.nbytes)
+        payloads = group.meeting.payloads([source.nbytes] * self.size)
+        return small.reduction(meet, mine, payloads, source, target, op)
 
     @_collective(Kind.BROADCAST)
     def broadcast(self, buf: Array, root: int) -> None:
         """The root's *buf* in every rank's *buf*."""
-        target, number = check_broadcast(buf, root, self.size)
+        last = self._spread
+        if last is not None and last.fits(buf, buf, root):
+            return last.repeat()
+        target, origin = check_broadcast(buf, root, self.size)
         group = self._group
-        call = call_of(Kind.BROADCAST, target.dtype, (target.size,), number)
+        meet = functools.partial(group.meet, call_of(Kind.BROADCAST, target.dtype, (target.size,), origin))
         if target.nbytes > INLINE_BYTES:
-            group.meet(call)
-            exchange.broadcast(group.comm, group.finish, target, number)
-            return
-        mine, everyone = group.meeting.payloads(target.dtype)
-        flat = target.reshape(-1)
-        if self.rank == number:
-            mine[: target.size] = flat
-        group.meet(call)
-        if self.rank != number:
-            flat[:] = everyone[number][: target.size]
+            exchanged = functools.partial(exchange.broadcast, group.comm, group.finish, target, origin)
+            spread = _one_after_another(meet, exchanged)
+        else:
+            payloads = group.meeting.payloads([target.nbytes] * self.size)
+            is_root = self.rank == origin
+            payload = group.meeting.payload(target.nbytes) if is_root else payloads[origin]
+            spread = small.spreading(meet, payload, target, is_root=is_root)
+        if lasts(buf):
+            self._spread = Remembered(spread, buf, buf, root)
+        spread()
 
     @_collective(Kind.BARRIER)
     def barrier(self) -> None:
@@ -175,7 +190,7 @@ class MpiCommunicator(Backend):
     def close(self) -> None:
         """Leave the group; what MPI keeps of it is given back when all ranks have left."""
         self._group.close()
-        self._remembered = None
+        self._gathered = self._reduced = self._spread = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -225,3 +240,13 @@ class MpiCommunicator(Backend):
         group = self._group
         group.meet(_DUPLICATE)
         return self._of(Group(group.comm, group.place, group.limit))
+
+
+def _one_after_another(meet: Callable[[], None], exchanged: Callable[[], None]) -> Callable[[], None]:
+    """Both: what moves larger payloads comes after the meeting that has found all to agree on them."""
+
+    def call() -> None:
+        meet()
+        exchanged()
+
+    return call

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pycobre._native import shm as native
+from pycobre.comm.arrays import fold
 from pycobre.comm.base import ReduceOp
 from pycobre.comm.mpi.library import MPI
 
@@ -28,14 +28,7 @@ PIECE_BYTES = 4 << 20  # scratch for a reduction is at most twice this, however 
 MOST_BYTES = 1 << 30  # of one message: MPI before version 4 counts in 32 bits, with a sign
 
 
-def fold(op: int, parts: list[Array], result: Array) -> None:
-    """The fold of *parts* in their order, into *result*; native code takes a limited number at once."""
-    native.fold(op, parts[: native.MAX_RANKS], result)
-    for begin in range(native.MAX_RANKS, len(parts), native.MAX_RANKS - 1):
-        native.fold(op, [result, *parts[begin : begin + native.MAX_RANKS - 1]], result)
-
-
-def allgatherv(
+def gathering(
     comm: MPI.Intracomm,
     finish: Finish,
     send: Array,
@@ -43,8 +36,8 @@ def allgatherv(
     counts: Sequence[int],
     displs: Sequence[int],
     most_bytes: int = MOST_BYTES,
-) -> None:
-    """Every rank's *send* in every rank's *recv*; both are contiguous."""
+) -> Callable[[], None]:
+    """What puts every rank's *send* in every rank's *recv*, ready to be repeated; both are contiguous."""
     item, rank = recv.itemsize, comm.Get_rank()
     target = recv.reshape(-1).view(np.uint8)
     sizes = [count * item for count in counts]
@@ -52,15 +45,20 @@ def allgatherv(
     own = target[starts[rank] : starts[rank] + sizes[rank]]
     source = send.reshape(-1).view(np.uint8)
     in_place = _address_of(source) == _address_of(own) or not source.size
-    if max(map(int.__add__, starts, sizes)) <= most_bytes:
-        sent: Any = MPI.IN_PLACE if in_place else [source, MPI.BYTE]
-        finish(comm.Iallgatherv(sent, [target, sizes, starts, MPI.BYTE]), (send, recv))
-        return
-    # Past what a place in one message can be: rank by rank.
-    if not in_place:
-        own[:] = source
-    for root, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-        broadcast(comm, finish, target[start : start + size], root, most_bytes)
+    given: Any = MPI.IN_PLACE if in_place else [source, MPI.BYTE]
+    taken = [target, sizes, starts, MPI.BYTE]
+
+    def at_once() -> None:
+        finish(comm.Iallgatherv(given, taken), (send, recv))
+
+    def rank_by_rank() -> None:
+        if not in_place:
+            own[:] = source
+        for root, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+            broadcast(comm, finish, target[start : start + size], root, most_bytes)
+
+    # Past what a place in one message can be, each rank sends by itself.
+    return at_once if max(map(int.__add__, starts, sizes)) <= most_bytes else rank_by_rank
 
 
 def broadcast(
@@ -79,7 +77,7 @@ def allreduce(comm: MPI.Intracomm, finish: Finish, send: Array, recv: Array, op:
     source, target = send.reshape(-1), recv.reshape(-1)
     if source.nbytes * size <= FOLD_ALONE_BYTES:
         parts = np.empty((size, source.size), source.dtype)
-        allgatherv(comm, finish, source, parts, [source.size] * size, range(0, parts.size, source.size))
+        gathering(comm, finish, source, parts, [source.size] * size, range(0, parts.size, source.size))()
         fold(op, list(parts), target)
         return
     step = max(size, PIECE_BYTES // source.itemsize)
@@ -103,7 +101,7 @@ def _fold_slices(comm: MPI.Intracomm, finish: Finish, send: Array, recv: Array, 
     own = recv[edges[rank] : edges[rank + 1]]
     if mine:
         fold(op, list(parts), own)
-    allgatherv(comm, finish, own, recv, lengths, edges[:-1])
+    gathering(comm, finish, own, recv, lengths, edges[:-1])()
 
 
 def _address_of(array: Array) -> int:

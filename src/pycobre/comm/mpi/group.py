@@ -65,7 +65,7 @@ class Group:
         self.rank, self.size = self.comm.Get_rank(), self.comm.Get_size()
         self.place = Place(self.comm) if place is None else place
         self.limit = limit
-        self.meeting = Meeting(self.comm, self.place.crowded)
+        self.meeting = Meeting(self.comm)
         self.notices = Notices(self._control)
         self.closed = self._told = self._asked = False
         self._process = os.getpid()
@@ -105,7 +105,7 @@ class Group:
     def finish(self, request: MPI.Request, buffers: object) -> None:
         """Complete a request that all ranks have begun; MPI uses *buffers* meanwhile."""
         try:
-            complete(request.Test, self.look, self.place.crowded, met=True)
+            complete(request.Test, self.look, met=True)
         except BaseException:
             self._abandoned = (request, buffers)
             raise

@@ -34,7 +34,7 @@ def await_all(limit: float | None) -> None:
 
     request = world.Ibarrier()
     try:
-        complete(request.Test, look, crowded=True)
+        complete(request.Test, look)
     except BaseException as error:
         ending.watch(_Alone(world.Get_rank(), request, error))
         raise

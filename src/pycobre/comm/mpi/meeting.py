@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
-from pycobre.comm.call import INLINE_BYTES, LINE_BYTES, PAYLOAD_AT, Call
+from pycobre.comm.call import LINE_BYTES, PAYLOAD_AT, Call
 from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.waiting import complete
-
-Array = npt.NDArray[Any]
 
 
 class Meeting:
@@ -24,13 +18,11 @@ class Meeting:
         Meetings that this rank has begun.
     """
 
-    def __init__(self, comm: MPI.Intracomm, crowded: bool) -> None:
+    def __init__(self, comm: MPI.Intracomm) -> None:
         self._size = comm.Get_size()
         self.turn = 0
-        self._crowded = crowded
         self._line, self._lines = bytearray(LINE_BYTES), bytearray(LINE_BYTES * self._size)
         self._fingerprints = memoryview(self._lines).cast("Q")[:: LINE_BYTES // 8]
-        self._payloads: dict[np.dtype[Any], tuple[Array, list[Array]]] = {}
         self._written: Call | None = None
         self._comm = comm
         self._specs = ([self._line, LINE_BYTES, MPI.BYTE], [self._lines, LINE_BYTES, MPI.BYTE])
@@ -44,18 +36,14 @@ class Meeting:
             return
         self._request, self._start, self._test = prepared, prepared.Start, prepared.Test
 
-    def payloads(self, dtype: np.dtype[Any]) -> tuple[Array, list[Array]]:
-        """What this rank gives to the next meeting, and what all gave to the last one, as *dtype*."""
-        found = self._payloads.get(dtype)
-        if found is None:
-            count = INLINE_BYTES // dtype.itemsize
-            theirs = [
-                np.ndarray((count,), dtype, self._lines, at + PAYLOAD_AT)
-                for at in range(0, len(self._lines), LINE_BYTES)
-            ]
-            found = np.ndarray((count,), dtype, self._line, PAYLOAD_AT), theirs
-            self._payloads[dtype] = found
-        return found
+    def payloads(self, sizes: Sequence[int]) -> list[memoryview]:
+        """(R,) Where the first bytes are, of *sizes*, that each rank gave to the last meeting."""
+        lines, begins = memoryview(self._lines), range(PAYLOAD_AT, len(self._lines), LINE_BYTES)
+        return [lines[at : at + size] for at, size in zip(begins, sizes, strict=True)]
+
+    def payload(self, size: int) -> memoryview:
+        """Where this rank puts the *size* bytes that it gives to the next meeting."""
+        return memoryview(self._line)[PAYLOAD_AT : PAYLOAD_AT + size]
 
     def meet(self, call: Call, look: Callable[[], None]) -> bool:
         """Whether all ranks call what this one does, once all have come."""
@@ -66,7 +54,7 @@ class Meeting:
         self._start()
         test = self._test
         if not (test() or test() or test()):
-            complete(test, look, self._crowded)
+            complete(test, look)
         return self._fingerprints.tolist().count(call.fingerprint) == self._size
 
     def join(self) -> None:

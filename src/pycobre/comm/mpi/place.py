@@ -21,9 +21,6 @@ def node_of(comm: MPI.Intracomm) -> MPI.Intracomm:
     return node
 
 
-_MOST_PROCESSORS = 8192  # that Linux can be built for
-
-
 class Place:
     """A rank's node, and everyone's process. To make one is collective.
 
@@ -31,14 +28,11 @@ class Place:
     ----------
     is_leader
         Whether this rank is the first of its node.
-    crowded
-        Whether the node has more ranks than processors that they may use.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         node = node_of(comm)
         self.is_leader = node.Get_rank() == 0
-        self.crowded = node.Get_size() > _usable_processors(node)
         node.Free()
         mine = np.array([os.getpid(), _processes_known_by()], np.int64)
         everyone = np.empty((comm.Get_size(), 2), np.int64)
@@ -49,15 +43,6 @@ class Place:
     def stopped_among(self, ranks: Sequence[int]) -> list[int]:
         """Those of *ranks* on this machine whose process is suspended."""
         return [rank for rank in ranks if rank in self._processes and _stopped(self._processes[rank])]
-
-
-def _usable_processors(node: MPI.Intracomm) -> int:
-    # Launchers often bind each rank to a processor of its own, so one rank's alone say nothing.
-    mine = np.zeros(_MOST_PROCESSORS, np.bool_)
-    mine[[number for number in os.sched_getaffinity(0) if number < mine.size]] = True
-    everyone = np.empty((node.Get_size(), mine.size), np.bool_)
-    node.Allgather([mine, MPI.BYTE], [everyone, mine.nbytes, MPI.BYTE])
-    return int(everyone.any(axis=0).sum())
 
 
 def _processes_known_by() -> int:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 _TESTS = 24  # before a clock is read: a rank that is nearly here costs no more than MPI itself
-_BUSY_SECS = 100e-6  # testing only, as long as every rank has a processor of its own
-_YIELD_SECS = 400e-6  # then give way between tests: a sibling on this processor may be the one to come
+# Then give way between tests: the rank that is to come may be on this very processor, though others be idle.
+_YIELD_SECS = 400e-6
 _EXCHANGE_YIELD_SECS = 5e-3  # when all are known to be here, MPI wants to be called to move the bytes
 # A sleep costs some 50 us of processor time, however short it is.
 _PAUSE_SECS = 2e-3
@@ -17,7 +17,7 @@ _LONGEST_PAUSE_SECS = 50e-3  # within which bad news is heard
 _EXCHANGE_PAUSE_SECS = 50e-6
 
 
-def complete(test: Callable[[], bool], look: Callable[[], None], crowded: bool, met: bool = False) -> None:
+def complete(test: Callable[[], bool], look: Callable[[], None], met: bool = False) -> None:
     """Return once *test* is true; *look* is asked from time to time and raises to end the wait.
 
     Python runs the handlers of signals between two tests. MPI's own wait would burn a whole core until the
@@ -27,8 +27,6 @@ def complete(test: Callable[[], bool], look: Callable[[], None], crowded: bool, 
     ----------
     test, look
         Whether the request is complete; what else has happened.
-    crowded
-        More ranks than usable processors: give way at once.
     met
         All ranks are in this collective, and only bytes are under way.
     """
@@ -36,12 +34,9 @@ def complete(test: Callable[[], bool], look: Callable[[], None], crowded: bool, 
         if test():
             return
     began = time.perf_counter()
-    busy = 0.0 if crowded else _BUSY_SECS
     yielding = _EXCHANGE_YIELD_SECS if met else _YIELD_SECS
     while not test():
         waited = time.perf_counter() - began
-        if waited < busy:
-            continue
         if waited < yielding:
             os.sched_yield()
         elif met:

@@ -71,10 +71,10 @@ class Windows:
         self._made = [memory for number, memory in enumerate(self._made) if not unused >> number & 1]
 
     def _agree(self, call: Call, payload: bytes) -> list[bytes]:
-        mine, everyone = self._group.meeting.payloads(np.dtype(np.uint8))
-        mine[:] = np.frombuffer(payload.ljust(INLINE_BYTES, b"\0"), np.uint8)
+        meeting = self._group.meeting
+        meeting.payload(INLINE_BYTES)[:] = payload.ljust(INLINE_BYTES, b"\0")
         self._group.meet(call)
-        return [theirs.tobytes() for theirs in everyone]
+        return [theirs.tobytes() for theirs in meeting.payloads([INLINE_BYTES] * self._group.size)]
 
 
 class Memory:

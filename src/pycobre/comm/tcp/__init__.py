@@ -22,7 +22,6 @@ flow           frames on their way over data links, a step at a time
 driver         how a rank waits while bytes go over many links at once
 meeting        every collective's first exchange: all calls and small payloads to all ranks
 agendas        what meetings will bring, kept for calls that are repeated
-small          collectives whose payloads travel with the meeting, ready to be repeated
 exchange       large payloads, directly between the ranks
 judge          what rank 0 concludes from what it hears; no input or output
 watch          the thread that notices who is lost, stopped, late or leaves

@@ -13,13 +13,14 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pycobre.comm import small
 from pycobre.comm.arguments import check_allgatherv, check_allreduce, check_broadcast, check_region
 from pycobre.comm.base import Backend, Counts, ReduceOp
 from pycobre.comm.call import Call, Kind
 from pycobre.comm.heap import HeapRegion
 from pycobre.comm.local import LocalCommunicator
-from pycobre.comm.remembered import Remembered
-from pycobre.comm.tcp import small
+from pycobre.comm.remembered import Remembered, lasts
+from pycobre.comm.segment import usable_cpus
 from pycobre.comm.tcp.agendas import Agendas
 from pycobre.comm.tcp.config import TcpConfig
 from pycobre.comm.tcp.control import Ailment, Trouble
@@ -116,7 +117,9 @@ class TcpCommunicator(Backend):
         self._watch = Watch(joined)
         self._channels = {peer: Channel(link) for peer, link in joined.data.items()}
         self._driver = Driver(self._watch.wake, self._watch.concerned)
-        self._meeting = Meeting(self.rank, self.size, self._channels, self._driver)
+        here = [peer.machine for peer in joined.peers].count(joined.peers[self.rank].machine)
+        crowded = here > usable_cpus()
+        self._meeting = Meeting(self.rank, self.size, self._channels, self._driver, crowded=crowded)
         self._agendas = Agendas(self._meeting, self.size)
         self._barrier = self._agendas.of(Kind.BARRIER)
         self._exchange = Exchange(self.rank, self.size, self._channels, self._driver)
@@ -128,11 +131,7 @@ class TcpCommunicator(Backend):
     def allgatherv(self, send: Array, recv: Array, counts: Counts, displs: Counts) -> None:
         """Every rank's *send* in every rank's *recv*; what lies between the parts stays as it is."""
         last = self._gathered
-        if (
-            last is not None
-            and type(counts) is type(displs) is list
-            and last.fits(send, recv, counts, displs)
-        ):
+        if last is not None and last.fits(send, recv, counts, displs):
             return last.repeat()
         source, target, lengths, starts = check_allgatherv(send, recv, counts, displs, self.rank, self.size)
         flat, source = target.reshape(-1), source.reshape(-1)
@@ -142,8 +141,9 @@ class TcpCommunicator(Backend):
         if most > self._small:
             gather = self._large_gathering(agenda, source, places)
         else:
-            gather = small.gathering(self._meet, agenda, self.rank, source, places)
-        if type(counts) is type(displs) is list and Remembered.lasts(send, recv):
+            mine, meet = agenda.payloads[self.rank], partial(self._meet, agenda)
+            gather = small.gathering(meet, mine, agenda.payloads, source, places)
+        if type(counts) is type(displs) is list and lasts(send, recv):
             self._gathered = Remembered(gather, send, recv, counts.copy(), displs.copy())
         gather()
 
@@ -156,8 +156,8 @@ class TcpCommunicator(Backend):
         source, target, reduction = check_allreduce(send, recv, op)
         if source.size and source.nbytes <= self._small:
             reduce = self._small_reduction(source, target, reduction)
-            if Remembered.lasts(send, recv):
-                self._reduced = Remembered(reduce, send, recv, reduction)
+            if lasts(send, recv):
+                self._reduced = Remembered(reduce, send, recv, op)
             return reduce()
         self._meet(self._agendas.of(Kind.ALLREDUCE, source.dtype, (source.size,), reduction))
         if source.size:
@@ -187,9 +187,10 @@ class TcpCommunicator(Backend):
             if self.size > 1:
                 self._exchange.spread(self._sequence, target.reshape(-1), origin)
             return
-        spread = small.spreading(self._meet, agenda, self.rank, origin, target)
-        if Remembered.lasts(buf):
-            self._spread = Remembered(spread, buf, buf, origin)
+        meet, payload = partial(self._meet, agenda), agenda.payloads[origin]
+        spread = small.spreading(meet, payload, target, is_root=self.rank == origin)
+        if lasts(buf):
+            self._spread = Remembered(spread, buf, buf, root)
         spread()
 
     @_collective(Kind.BARRIER)
@@ -251,7 +252,8 @@ class TcpCommunicator(Backend):
 
     def _small_reduction(self, source: Array, target: Array, op: ReduceOp) -> Callable[[], None]:
         agenda = self._agendas.of(Kind.ALLREDUCE, source.dtype, (source.size,), op)
-        return small.reduction(self._meet, agenda, self.rank, source, target, op)
+        mine, meet = agenda.payloads[self.rank], partial(self._meet, agenda)
+        return small.reduction(meet, mine, agenda.payloads, source, target, op)
 
     def _large_gathering(self, agenda: Agenda, source: Array, places: Sequence[Array]) -> Callable[[], None]:
         exchange = self._exchange.gathering(source, places)

@@ -8,13 +8,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from pycobre._native import tcp as native
 from pycobre.comm.tcp.flow import FrameIn, PeerFailed, Transfer
 from pycobre.comm.tcp.frame import ProtocolError
 from pycobre.comm.tcp.link import LinkEnded
 
-_YIELD_NS = 50_000  # a rank that is nearly here costs less than going to sleep and being woken
-_LEAST_YIELD_NS = 4_000
+PATIENCE_NS = 50_000  # before a wait sleeps: a rank that is nearly here costs less than that and being woken
 _LAST_BYTES_SECS = 1.0  # for what ranks sent before they left
 _BOTH = select.POLLIN | select.POLLOUT
 Result = TypeVar("Result")
@@ -53,20 +51,7 @@ class Driver:
     def __init__(self, wake: int, concerned: Callable[[], bool]) -> None:
         self._wake = wake
         self._concerned = concerned
-        self._yield_ns = _YIELD_NS
         self.deadline: float | None = None
-
-    def swap(self, to: int, frame: bytearray, source: int, room: bytearray, expected: int) -> tuple[int, int]:
-        """How much of *frame* went out over *to*, and of *expected* bytes came from *source* in a moment.
-
-        Errors leave it at that: they come again where they are looked at.
-        """
-        sent, came = native.swap(to, frame, source, room, expected, self._yield_ns)
-        if came < expected:
-            self._yield_ns = max(_LEAST_YIELD_NS, self._yield_ns // 2)  # it did not pay this time
-        elif self._yield_ns < _YIELD_NS:
-            self._yield_ns = min(_YIELD_NS, self._yield_ns * 5 // 4)
-        return sent, came
 
     def poll_for(self, transfers: Iterable[Transfer]) -> select.poll:
         """What to wait with until one of *transfers* can go on, or the group has failed."""
@@ -110,8 +95,8 @@ class Driver:
                     if events.get(transfer.channel.link.fileno(), 0) & ~(_BOTH ^ transfer.events)
                 ]
 
-    def receive(self, frame: FrameIn, poll: select.poll) -> None:
-        """Return when *frame* is here; *poll* is what to wait with for it.
+    def receive(self, frame: FrameIn, poll: select.poll, *, at_once: bool) -> None:
+        """Return when *frame* is here; *poll* is what to sleep with until then, perhaps *at_once*.
 
         Raises
         ------
@@ -122,26 +107,12 @@ class Driver:
         while not frame.done:
             # To look first costs less than an attempt in vain: that is an exception.
             if not link.buffered:
-                self.wait(poll, frame)
-            step(frame)
-
-    def wait(self, poll: select.poll, transfer: Transfer) -> list[tuple[int, int]]:
-        """What *poll* finds ready, sooner or later; *transfer* is one of those that it waits for."""
-        ready = poll.poll(0)
-        if not ready:
-            now = time.monotonic_ns()
-            give_up = now + self._yield_ns
-            while now < give_up:
-                _give_way()
-                ready = poll.poll(0)
+                ready = [] if at_once else _given_way(poll)
                 if ready:
-                    self._yield_ns = min(_YIELD_NS, self._yield_ns * 5 // 4)
-                    break
-                now = time.monotonic_ns()
-            else:
-                self._yield_ns = max(_LEAST_YIELD_NS, self._yield_ns // 2)  # it did not pay this time
-                return self._sleep(poll, transfer)
-        return self._unless_failed(poll, ready)
+                    self._unless_failed(poll, ready)
+                else:
+                    self._sleep(poll, frame)
+            step(frame)
 
     def _sleep(self, poll: select.poll, transfer: Transfer) -> list[tuple[int, int]]:
         left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
@@ -165,6 +136,16 @@ class Driver:
             if ready:
                 return ready
         raise Interrupted
+
+
+def _given_way(poll: select.poll) -> list[tuple[int, int]]:
+    """What *poll* finds ready before patience ends."""
+    ready = poll.poll(0)
+    give_up = time.monotonic_ns() + PATIENCE_NS
+    while not ready and time.monotonic_ns() < give_up:
+        _give_way()
+        ready = poll.poll(0)
+    return ready
 
 
 def step(transfer: Transfer) -> bool:

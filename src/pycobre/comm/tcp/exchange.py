@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pycobre._native import shm as native
+from pycobre.comm.arrays import as_bytes, fold
 from pycobre.comm.base import ReduceOp
 from pycobre.comm.tcp.driver import Driver
 from pycobre.comm.tcp.flow import Channel, Incoming, Outgoing, Transfer, pieces
@@ -21,26 +20,6 @@ _SCRATCH_BYTES = 8 << 20
 """Room of a reduction for what comes from the others, however large the arrays are."""
 _DIRECT_BYTES = 1536 << 10
 """What a root sends by itself; a second step costs about as much as this."""
-
-
-def as_bytes(array: Array) -> memoryview:
-    """The bytes of an array that is contiguous."""
-    return array.reshape(-1).view(np.uint8).data
-
-
-def fold(op: ReduceOp, parts: list[Array], out: Array) -> None:
-    """Put the fold of *parts*, in their order, in *out*, which none of them overlaps."""
-    most = native.MAX_RANKS
-    native.fold(op, parts if len(parts) <= most else parts[:most], out)
-    for at in range(most, len(parts), most - 1):
-        native.fold(op, [out.copy(), *parts[at : at + most - 1]], out)
-
-
-def folding(op: ReduceOp, parts: list[Array], out: Array) -> Callable[[], None]:
-    """What does ``fold(op, parts, out)``, ready to be repeated."""
-    if len(parts) <= native.MAX_RANKS:
-        return partial(native.fold, int(op), parts, out)
-    return partial(fold, op, parts, out)
 
 
 class Exchange:

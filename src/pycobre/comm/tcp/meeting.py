@@ -7,11 +7,13 @@ the rank 2^k after it: everybody knows everything after ceil(log2 R) rounds, wit
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pycobre._native import tcp as native
 from pycobre.comm.call import CALL_BYTES, Call
-from pycobre.comm.tcp.driver import Driver, attempt, step
+from pycobre.comm.tcp.driver import PATIENCE_NS, Driver, attempt, step
 from pycobre.comm.tcp.flow import Channel, FrameIn, PeerFailed, rest_of_frame
 from pycobre.comm.tcp.frame import HEADER_BYTES, NUMBER_AT, FrameKind, ProtocolError, header
 from pycobre.comm.tcp.verdict import Verdict, mismatch
@@ -20,6 +22,9 @@ _LENGTH = struct.Struct("<Q")
 _HEAD_BYTES = _LENGTH.size + CALL_BYTES
 _TOGETHER_BYTES = 64 << 10
 _MEETING = int(FrameKind.MEETING)
+_CONVOY_NS = 1_000_000  # who waits longer to get the interpreter back has a busy thread beside it
+_LEND_NS = 200_000  # a rank that is this late beside busy threads has lost its interpreter to one
+_HOLD_NS = 6_000_000  # over the switch interval, in which the other rank gets its own back
 _stamp = struct.Struct("<Q").pack_into
 
 
@@ -48,8 +53,8 @@ class _Turn:
         self.incoming = FrameIn(source, self.room)
         self.poll = driver.poll_for([self.incoming])
         # Where bytes pass as they are, most messages need no more than these two.
-        self.bare = to.bare and source.bare
-        self.outlet, self.inlet = to.link.socket.fileno, source.link.socket.fileno
+        bare = to.bare and source.bare
+        self.outlet, self.inlet = (to.link.fileno(), source.link.fileno()) if bare else (-1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +66,9 @@ class _Stage:
     turn
         The turn.
     frame
-        What goes out, complete but for the number of the meeting and *copies*.
-    copies
-        Places in *frame*, and what is to be copied to them first.
+        What goes out; native code puts the number of the meeting in it, and the blocks that came before.
     hoped
-        What the frame that comes in begins with, complete but for the number.
+        What the frame that comes in begins with; the number is put in likewise.
     expected_bytes
         The length of that frame.
     heads
@@ -74,10 +77,18 @@ class _Stage:
 
     turn: _Turn
     frame: bytearray
-    copies: tuple[tuple[memoryview, memoryview], ...]
     hoped: bytearray
     expected_bytes: int
     heads: tuple[tuple[bytes, int], ...]
+
+    def came_as_hoped(self, end: int) -> bool:
+        """Whether the frame that came, up to *end*, says what it would if all ranks call the same."""
+        room = self.turn.room
+        return (
+            end == self.expected_bytes
+            and room.startswith(self.hoped)
+            and all(room.startswith(head, at) for head, at in self.heads)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +106,9 @@ class Agenda:
     block_bytes
         (R,) How long each rank's block is.
     stages
-        A rank's part in each round.
+        This rank's part in each round.
+    rounds
+        The same for native code, which goes through them as long as all goes well.
     payloads
         (R,) Where the payloads are: this rank's own before a meeting, all after it.
     """
@@ -105,6 +118,7 @@ class Agenda:
     blocks: tuple[memoryview, ...]
     block_bytes: tuple[int, ...]
     stages: tuple[_Stage, ...]
+    rounds: native.Rounds
     payloads: tuple[memoryview, ...]
 
 
@@ -141,13 +155,19 @@ class Meeting:
         To every other rank.
     driver
         What moves the bytes.
+    crowded
+        Whether this machine has more of the ranks than processors, so that who waits gives way at once.
     """
 
-    def __init__(self, rank: int, size: int, channels: Mapping[int, Channel], driver: Driver) -> None:
+    def __init__(
+        self, rank: int, size: int, channels: Mapping[int, Channel], driver: Driver, *, crowded: bool
+    ) -> None:
         self._rank = rank
         self._size = size
         self._driver = driver
         self._most = small_bytes(size)
+        self._waiting = native.Waiting(crowded)
+        self._convoy = False
         self._turns: list[_Turn] = []
         distance = 1
         while distance < size:
@@ -164,6 +184,7 @@ class Meeting:
         first = bytearray(HEADER_BYTES) + heads[self._rank] + bytes(payload_bytes[self._rank])
         blocks = {self._rank: memoryview(first)[HEADER_BYTES:]}
         stages: list[_Stage] = []
+        rounds = native.Rounds(NUMBER_AT, self._waiting)
         for turn in self._turns:
             told = [(self._rank + i) % self._size for i in range(len(turn.origins))]
             length = HEADER_BYTES + sum(block_bytes[origin] for origin in told)
@@ -182,10 +203,11 @@ class Meeting:
                 blocks[origin] = memoryview(turn.room)[at:end]
                 at = end
             hoped = bytearray(header(_MEETING, at - HEADER_BYTES, 0) + expected[0][0])
-            stages.append(_Stage(turn, frame, tuple(copies), hoped, at, tuple(expected[1:])))
+            stages.append(_Stage(turn, frame, hoped, at, tuple(expected[1:])))
+            rounds.add(turn.outlet, frame, turn.inlet, turn.room, hoped, at, copies, expected[1:])
         places = tuple(blocks[rank] for rank in range(self._size))
         payloads = tuple(block[_HEAD_BYTES:] for block in places)
-        return Agenda(int(call.kind), call.packed, places, block_bytes, tuple(stages), payloads)
+        return Agenda(int(call.kind), call.packed, places, block_bytes, tuple(stages), rounds, payloads)
 
     def hold(self, sequence: int, agenda: Agenda) -> None:
         """Return when the payloads of all ranks have come; this rank's is in its place already.
@@ -197,32 +219,45 @@ class Meeting:
         PeerFailed, Overdue, Interrupted
             As :meth:`Driver.run` says.
         """
-        odd: dict[int, bytes] = {}
-        moved: dict[int, memoryview] = {}
-        for stage in agenda.stages:
-            turn, frame, hoped, expected = stage.turn, stage.frame, stage.hoped, stage.expected_bytes
-            for place, block in stage.copies:
-                place[:] = block
-            if odd:
-                frame = self._odd_frame(turn, agenda, moved)
-            _stamp(frame, NUMBER_AT, sequence)
-            _stamp(hoped, NUMBER_AT, sequence)
-            sent = count = 0
-            fits = turn.bare
-            if fits:
-                sent, count = self._driver.swap(turn.outlet(), frame, turn.inlet(), turn.room, expected)
-                fits = sent == len(frame) and count == expected and turn.room.startswith(hoped)
-            end = expected
-            if not fits:
-                end = self._complete(stage, frame, sent, count, sequence)
-                fits = end == expected and turn.room.startswith(hoped)
-            for head, at in stage.heads:
-                fits = fits and turn.room.startswith(head, at)
-            if not fits:
+        left = agenda.rounds.meet(0, sequence, _LEND_NS if self._convoy else PATIENCE_NS)
+        while left is not None:  # a round after some bytes sent and come
+            left = self._after_threads(sequence, agenda, left)
+            if left is None:
+                return
+            at, sent, came = left
+            stage = agenda.stages[at]
+            end = self._complete(stage, stage.frame, sent, came, sequence)
+            if not stage.came_as_hoped(end):
                 # Somebody calls something else. The others must still hear of it: the rounds go on.
-                self._read_odd(turn, end, agenda, odd, moved)
-        if odd:
-            raise CallsDiffer(mismatch([odd.get(rank, agenda.call) for rank in range(self._size)]))
+                odd: dict[int, bytes] = {}
+                moved: dict[int, memoryview] = {}
+                self._read_odd(stage.turn, end, agenda, odd, moved)
+                for later in agenda.stages[at + 1 :]:
+                    frame = self._odd_frame(later.turn, agenda, moved, sequence)
+                    _stamp(later.hoped, NUMBER_AT, sequence)
+                    end = self._complete(later, frame, 0, 0, sequence)
+                    if not later.came_as_hoped(end):
+                        self._read_odd(later.turn, end, agenda, odd, moved)
+                raise CallsDiffer(mismatch([odd.get(rank, agenda.call) for rank in range(self._size)]))
+            left = agenda.rounds.meet(at + 1, sequence, PATIENCE_NS)
+
+    def _after_threads(
+        self, sequence: int, agenda: Agenda, left: tuple[int, int, int]
+    ) -> tuple[int, int, int] | None:
+        """What is still left after a turn of this rank's busy threads, if it has any.
+
+        Where every rank has one, the interpreter goes back and forth once an interval. If each rank waited
+        while it holds its own, and lost it as the others come, they would work one after another. So who
+        misses a rank lends the interpreter for the same interval, and all come back together.
+        """
+        at, sent, came = left
+        stage = agenda.stages[at]
+        if stage.turn.outlet < 0 or sent < len(stage.frame) or came == stage.expected_bytes:
+            return left
+        began = time.monotonic_ns()
+        time.sleep(0)
+        self._convoy = time.monotonic_ns() - began > _CONVOY_NS
+        return agenda.rounds.meet(at, sequence, _HOLD_NS, sent, came) if self._convoy else left
 
     def _complete(self, stage: _Stage, frame: bytearray, sent: int, count: int, sequence: int) -> int:
         """Where the frame that came ends, once all is here and out; *count* and *sent* bytes are already."""
@@ -234,16 +269,18 @@ class Meeting:
         if not rest.done:
             step(rest)
         if rest.done:
-            self._driver.receive(incoming, turn.poll)
+            self._driver.receive(incoming, turn.poll, at_once=turn.outlet >= 0)
         else:
             self._driver.run((rest, incoming))
         return incoming.end
 
-    def _odd_frame(self, turn: _Turn, agenda: Agenda, moved: Mapping[int, memoryview]) -> bytearray:
+    def _odd_frame(
+        self, turn: _Turn, agenda: Agenda, moved: Mapping[int, memoryview], sequence: int
+    ) -> bytearray:
         """The frame of *turn* after some blocks, at *moved* places, came in other lengths than hoped for."""
         told = [(self._rank + i) % self._size for i in range(len(turn.origins))]
         body = b"".join(moved.get(rank, agenda.blocks[rank]) for rank in told)
-        return bytearray(header(_MEETING, len(body), 0) + body)
+        return bytearray(header(_MEETING, len(body), sequence) + body)
 
     def _read_odd(
         self, turn: _Turn, end: int, agenda: Agenda, odd: dict[int, bytes], moved: dict[int, memoryview]

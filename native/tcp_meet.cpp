@@ -1,0 +1,203 @@
+// The rounds of a meeting over sockets as they nearly always go: every frame goes out, and what comes soon is what
+// was hoped for. In Python the exceptions of a wait that has just begun take longer than the wait.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+
+#include "module.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+constexpr Py_ssize_t kNumberBytes = 8;
+
+// Bytes of a Python object, which can't move or change their length as long as they are held.
+class Held {
+  public:
+    Held(nb::handle object, bool writable) {
+        if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) != 0)
+            throw nb::python_error();
+    }
+    ~Held() { PyBuffer_Release(&view_); }
+    Held(const Held &) = delete;
+    Held &operator=(const Held &) = delete;
+    char *data() const { return static_cast<char *>(view_.buf); }
+    Py_ssize_t bytes() const { return view_.len; }
+
+  private:
+    Py_buffer view_;
+};
+
+struct Copy {
+    explicit Copy(nb::handle pair) : place(pair[0], true), source(pair[1], false) {}
+    Held place, source;
+};
+
+struct Head {
+    explicit Head(nb::handle pair) : head(pair[0], false), at(nb::cast<Py_ssize_t>(pair[1])) {}
+    Held head;
+    Py_ssize_t at;
+};
+
+struct Round {
+    Round(int to, nb::handle frame, int source, nb::handle room, nb::handle hoped, Py_ssize_t expected)
+        : to(to), source(source), frame(frame, true), room(room, true), hoped(hoped, true), expected(expected) {}
+    const int to, source;
+    const Held frame, room, hoped;
+    const Py_ssize_t expected;
+    std::deque<Copy> copies;
+    std::deque<Head> heads;
+
+    bool came_as_hoped() const {
+        if (std::memcmp(room.data(), hoped.data(), static_cast<size_t>(hoped.bytes())) != 0) return false;
+        for (const Head &head : heads)
+            if (std::memcmp(room.data() + head.at, head.head.data(), static_cast<size_t>(head.head.bytes())) != 0)
+                return false;
+        return true;
+    }
+};
+
+uint64_t now_ns() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// How a rank waits for a moment: busy while every rank has a processor, or else giving way, which lets a rank on this
+// processor come. Beside a process that always has work, who gives way is away for milliseconds.
+class Waiting {
+  public:
+    explicit Waiting(bool crowded) : crowded_(crowded) {}
+
+    // Lets time pass in a wait that began at *start*.
+    void pass(uint64_t start, uint64_t now) {
+        away_ns_ = 0;
+        if (!crowded_ && !beside_ && now - start < kBusy) return;
+        sched_yield();
+        away_ns_ = now_ns() - now;
+    }
+
+    // What was waited for is here. If that took others to run here, but not for long, it is they who have sent it.
+    void over(uint64_t now) {
+        if (crowded_) return;
+        beside_ = away_ns_ > kSwitch && away_ns_ < kSlice;
+        if (!beside_ || now - moved_ns_ < kMove) return;
+        moved_ns_ = now;
+        move_away();
+    }
+
+  private:
+    static constexpr uint64_t kBusy = 10'000, kSwitch = 1'000, kSlice = 200'000, kMove = 10'000'000;
+
+    // Leaves this processor to the other rank: two that wait for each other by turns look to the kernel like two that
+    // have nothing to do, and it leaves them together.
+    static void move_away() {
+        cpu_set_t all, others;
+        if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+        others = all;
+        CPU_CLR(sched_getcpu(), &others);
+        if (CPU_COUNT(&others) == 0) return;
+        if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
+    }
+
+    const bool crowded_;
+    bool beside_ = false;
+    uint64_t away_ns_ = 0, moved_ns_ = 0;
+};
+
+// Sends the frame, unless it is out, then takes in what is expected while it comes soon. Errors are left for a later
+// attempt to find, which has words for them.
+void swap(const Round &round, uint64_t patience, Waiting &waiting, Py_ssize_t &sent, Py_ssize_t &came) {
+    if (!sent)
+        sent = send(round.to, round.frame.data(), static_cast<size_t>(round.frame.bytes()),
+                    MSG_DONTWAIT | MSG_NOSIGNAL);
+    uint64_t start = 0, now = 0;
+    while (sent == round.frame.bytes() && came < round.expected) {
+        const ssize_t just = recv(round.source, round.room.data() + came, static_cast<size_t>(round.expected - came),
+                                  MSG_DONTWAIT);
+        if (just > 0) {
+            came += just;
+        } else if (just < 0 && errno == EAGAIN) {
+            now = now_ns();
+            if (!start) start = now;
+            if (now - start >= patience) return;
+            waiting.pass(start, now);
+        } else {
+            return;
+        }
+    }
+    if (start) waiting.over(now);
+    if (sent < 0) sent = 0;
+}
+
+class Rounds {
+  public:
+    Rounds(Py_ssize_t number_at, Waiting &waiting) : number_at_(number_at), waiting_(waiting) {}
+    Rounds(const Rounds &) = delete;
+    Rounds &operator=(const Rounds &) = delete;
+
+    void add(int to, nb::handle frame, int source, nb::handle room, nb::handle hoped, Py_ssize_t expected,
+             nb::list copies, nb::list heads) {
+        Round &round = rounds_.emplace_back(to, frame, source, room, hoped, expected);
+        bool fits = expected <= round.room.bytes() && round.hoped.bytes() <= expected && number_at_ >= 0 &&
+                    number_at_ + kNumberBytes <= round.hoped.bytes() &&
+                    number_at_ + kNumberBytes <= round.frame.bytes();
+        for (nb::handle copy : copies) {
+            const Copy &made = round.copies.emplace_back(copy);
+            fits = fits && made.place.bytes() == made.source.bytes();
+        }
+        for (nb::handle head : heads) {
+            const Head &made = round.heads.emplace_back(head);
+            fits = fits && made.at >= 0 && made.at + made.head.bytes() <= expected;
+        }
+        if (fits) return;
+        rounds_.pop_back();
+        throw nb::value_error("the parts of a round do not fit each other");
+    }
+
+    // The GIL is kept: nobody can close a descriptor meanwhile, and a busy thread would have it for milliseconds.
+    // Of the first round as many bytes are *sent* and *came* already.
+    nb::object meet(size_t first, uint64_t number, uint64_t patience, Py_ssize_t sent, Py_ssize_t came) {
+        if (first < rounds_.size() && (sent < 0 || came < 0 || came > rounds_[first].expected))
+            throw nb::value_error("that can't have been sent, or have come");
+        for (size_t at = first; at < rounds_.size(); ++at) {
+            Round &round = rounds_[at];
+            for (const Copy &copy : round.copies)
+                std::memcpy(copy.place.data(), copy.source.data(), static_cast<size_t>(copy.source.bytes()));
+            for (Py_ssize_t byte = 0; byte < kNumberBytes; ++byte)
+                round.frame.data()[number_at_ + byte] = round.hoped.data()[number_at_ + byte] =
+                    static_cast<char>(number >> (8 * byte));
+            if (round.to >= 0) swap(round, patience, waiting_, sent, came);
+            if (sent != round.frame.bytes() || came != round.expected || !round.came_as_hoped())
+                return nb::make_tuple(at, sent, came);
+            sent = came = 0;
+        }
+        return nb::none();
+    }
+
+  private:
+    const Py_ssize_t number_at_;
+    Waiting &waiting_;
+    std::deque<Round> rounds_;  // nothing in it can be moved
+};
+
+}  // namespace
+
+void bind_tcp(nb::module_ &m) {
+    nb::module_ sub = m.def_submodule("tcp", "What is short over sockets.");
+    nb::class_<Waiting>(sub, "Waiting").def(nb::init<bool>(), nb::arg("crowded"));
+    nb::class_<Rounds>(sub, "Rounds")
+        .def(nb::init<Py_ssize_t, Waiting &>(), nb::arg("number_at"), nb::arg("waiting"), nb::keep_alive<1, 3>())
+        .def("add", &Rounds::add, nb::arg("to"), nb::arg("frame"), nb::arg("source"), nb::arg("room"),
+             nb::arg("hoped"), nb::arg("expected"), nb::arg("copies"), nb::arg("heads"))
+        .def("meet", &Rounds::meet, nb::arg("first"), nb::arg("number"), nb::arg("patience_ns"),
+             nb::arg("sent") = 0, nb::arg("came") = 0);
+}
