@@ -138,9 +138,8 @@ double DenseData::times(int extra, const double *x) const {
     return sum + x[stage.future_column];
 }
 
-int DenseData::most_violated_plane(const Side &side, const double *x, const double *weight) const {
-    double best = 0.0;
-    int found = -1;
+DenseData::Violation DenseData::most_violated_plane(const Side &side, const double *x, const double *weight) const {
+    Violation most;
     for (int plane = 0; plane < planes_; ++plane) {
         const int column = stage.planes.column[plane];
         const double excess = times(plane, x) - side.height[plane];
@@ -149,12 +148,9 @@ int DenseData::most_violated_plane(const Side &side, const double *x, const doub
         double norm = 1.0;
         for (int k = stage.planes.start[plane]; k < stage.planes.start[plane + 1]; ++k)
             norm += stage.planes.value[k] * stage.planes.value[k] * weight[stage.planes.index[k]];
-        if (excess * excess > best * norm) {
-            best = excess * excess / norm;
-            found = plane;
-        }
+        if (excess * excess > most.score * norm) most = {plane, excess * excess / norm};
     }
-    return found;
+    return most;
 }
 
 int DenseData::most_violated_cut(const Side &side, const double *x) const {

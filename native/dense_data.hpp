@@ -34,8 +34,13 @@ class DenseData {
     void add_extra(int extra, double factor, double *row) const;
     void clear_extra(int extra, double *row) const;  // zeros where the extra has coefficients
     double times(int extra, const double *x) const;  // coefficients of the extra · x
-    // The plane that x violates most by an estimate of its pricing weight from those of basic columns, or -1.
-    int most_violated_plane(const Side &side, const double *x, const double *weight) const;
+    struct Violation {
+        int extra = -1;
+        double score = 0.0;  // squared, by the pricing weight
+    };
+    // The plane that x violates most by an estimate of its pricing weight from those of basic columns.
+    Violation most_violated_plane(const Side &side, const double *x, const double *weight) const;
+    // The cut that x violates most, or -1.
     int most_violated_cut(const Side &side, const double *x) const;
     double carried_slope(int extra, int i) const {
         const int cut = extra - planes_;

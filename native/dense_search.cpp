@@ -119,20 +119,25 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
     }
     if (data_->extras() == 0) return leaving.position >= 0;
     node.fill_limited(*data_, walker.x, full_);
-    const auto consider = [&](int extra) {
-        if (extra < 0 || std::find(node.extras.begin(), node.extras.end(), extra) != node.extras.end()) return;
-        const double excess = std::abs(data_->times(extra, full_.data()) - walker.side->height[extra]);
-        if (excess * excess <= best) return;  // no weight is below 1
-        const double score = excess * excess / norm_of(node, extra);
-        if (score <= best) return;
-        best = score;
+    const auto take = [&](int extra) {
         leaving.position = -1;
         leaving.extra = extra;
         leaving.direction = data_->is_plane(extra) ? 1 : -1;
-        leaving.excess = excess;
+        leaving.excess = std::abs(data_->times(extra, full_.data()) - walker.side->height[extra]);
     };
-    consider(data_->most_violated_plane(*walker.side, full_.data(), weights_.data()));
-    consider(data_->most_violated_cut(*walker.side, full_.data()));
+    const auto is_row = [&](int extra) {
+        return std::find(node.extras.begin(), node.extras.end(), extra) != node.extras.end();
+    };
+    const DenseData::Violation plane = data_->most_violated_plane(*walker.side, full_.data(), weights_.data());
+    if (plane.score > best && !is_row(plane.extra)) {
+        best = plane.score;
+        take(plane.extra);
+    }
+    const int cut = data_->most_violated_cut(*walker.side, full_.data());
+    if (cut >= 0 && !is_row(cut)) {
+        const double excess = std::abs(data_->times(cut, full_.data()) - walker.side->height[cut]);
+        if (excess * excess > best && excess * excess > best * norm_of(node, cut)) take(cut);  // no norm is below 1
+    }
     return leaving.position >= 0 || leaving.extra >= 0;
 }
 
