@@ -153,8 +153,8 @@ DenseData::Violation DenseData::most_violated_plane(const Side &side, const doub
     return most;
 }
 
-int DenseData::most_violated_cut(const Side &side, const double *x) const {
-    if (cuts_ == 0) return -1;
+DenseData::Violation DenseData::most_violated_cut(const Side &side, const double *x, const double *weight) const {
+    if (cuts_ == 0) return {};
     int found = -1;
     const int decided = stage.decided();
     const double future = x[stage.future_column];
@@ -173,5 +173,11 @@ int DenseData::most_violated_cut(const Side &side, const double *x) const {
                 found = planes_ + first + lane;
             }
     }
-    return found;
+    if (found < 0) return {};
+    double norm = 1.0 + weight[stage.future_column];
+    for (int i = 0; i < decided; ++i) {
+        const double slope = decided_slope(found - planes_, i);
+        norm += slope * slope * weight[stage.state_columns[i]];
+    }
+    return {found, worst * worst / norm};
 }

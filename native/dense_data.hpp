@@ -40,8 +40,8 @@ class DenseData {
     };
     // The plane that x violates most by an estimate of its pricing weight from those of basic columns.
     Violation most_violated_plane(const Side &side, const double *x, const double *weight) const;
-    // The cut that x violates most, or -1.
-    int most_violated_cut(const Side &side, const double *x) const;
+    // The cut that x violates most, with such an estimate.
+    Violation most_violated_cut(const Side &side, const double *x, const double *weight) const;
     double carried_slope(int extra, int i) const {
         const int cut = extra - planes_;
         return carried_[(static_cast<size_t>(cut / kLanes) * stage.carried() + i) * kLanes + cut % kLanes];

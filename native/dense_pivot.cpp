@@ -17,12 +17,10 @@ constexpr double kDrift = 1e-7;       // by how much an element may differ betwe
 
 void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving) {
     const int columns = data_->columns(), rows = data_->rows();
-    if (leaving.extra >= 0) {
-        find_row(node, leaving.extra);
-    } else {
+    if (leaving.extra >= 0)
+        node.row_for(*data_, leaving.extra, rho_);
+    else
         node.row_at(leaving.position, rho_);
-        rho_of_ = -1;
-    }
     node.times_matrix(*data_, rho_, leaving.extra, row_);
     const double sign = leaving.direction;
     candidates_.clear();

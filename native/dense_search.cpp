@@ -44,8 +44,6 @@ void DenseSearch::run(const DenseData &data, const DenseNode &start, const std::
         std::unique_ptr<DenseNode> node = std::move(stack_.back());
         stack_.pop_back();
         has_exact_duals_ = false;
-        norms_.clear();
-        rho_of_ = -1;
         node->fill_weights(*data_, weights_);
         leaving.clear();
         unclear.clear();
@@ -119,42 +117,17 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
     }
     if (data_->extras() == 0) return leaving.position >= 0;
     node.fill_limited(*data_, walker.x, full_);
-    const auto take = [&](int extra) {
+    for (const DenseData::Violation &most : {data_->most_violated_plane(*walker.side, full_.data(), weights_.data()),
+                                            data_->most_violated_cut(*walker.side, full_.data(), weights_.data())}) {
+        const bool is_row = std::find(node.extras.begin(), node.extras.end(), most.extra) != node.extras.end();
+        if (most.score <= best || is_row) continue;
+        best = most.score;
         leaving.position = -1;
-        leaving.extra = extra;
-        leaving.direction = data_->is_plane(extra) ? 1 : -1;
-        leaving.excess = std::abs(data_->times(extra, full_.data()) - walker.side->height[extra]);
-    };
-    const auto is_row = [&](int extra) {
-        return std::find(node.extras.begin(), node.extras.end(), extra) != node.extras.end();
-    };
-    const DenseData::Violation plane = data_->most_violated_plane(*walker.side, full_.data(), weights_.data());
-    if (plane.score > best && !is_row(plane.extra)) {
-        best = plane.score;
-        take(plane.extra);
-    }
-    const int cut = data_->most_violated_cut(*walker.side, full_.data());
-    if (cut >= 0 && !is_row(cut)) {
-        const double excess = std::abs(data_->times(cut, full_.data()) - walker.side->height[cut]);
-        if (excess * excess > best && excess * excess > best * norm_of(node, cut)) take(cut);  // no norm is below 1
+        leaving.extra = most.extra;
+        leaving.direction = data_->is_plane(most.extra) ? 1 : -1;
+        leaving.excess = std::abs(data_->times(most.extra, full_.data()) - walker.side->height[most.extra]);
     }
     return leaving.position >= 0 || leaving.extra >= 0;
-}
-
-void DenseSearch::find_row(const DenseNode &node, int extra) {
-    if (rho_of_ != extra) node.row_for(*data_, extra, rho_);
-    rho_of_ = extra;
-}
-
-// The pricing weight that an extra's row would have.
-double DenseSearch::norm_of(const DenseNode &node, int extra) {
-    for (const auto &[known, norm] : norms_)
-        if (known == extra) return norm;
-    find_row(node, extra);
-    double norm = 0.0;
-    for (double r : rho_) norm += r * r;
-    norms_.emplace_back(extra, norm);
-    return norm;
 }
 
 // Hands an optimum on, if primal and dual agree. The dual objective counts what is left of the reduced costs of basic

@@ -46,8 +46,6 @@ class DenseSearch {
         int variable;
     };
     bool choose(const DenseNode &node, int member, Leaving &leaving);
-    void find_row(const DenseNode &node, int extra);  // of an extra that is about to become one: rho_
-    double norm_of(const DenseNode &node, int extra);
     bool settle(const DenseNode &node, int member, const Found &found);
     void again(const DenseNode &node, const std::vector<int> &members);
     void fresh_numbers(DenseNode &node, const std::vector<int> &members);
@@ -64,7 +62,5 @@ class DenseSearch {
     std::vector<std::unique_ptr<DenseNode>> stack_, spare_;
     std::vector<Candidate> candidates_;
     std::vector<double> rho_, row_, full_, weights_, column_, amounts_, flipped_, exact_y_, exact_d_;
-    std::vector<std::pair<int, double>> norms_;  // of extras at the basis at hand
-    int rho_of_ = -1;                            // the extra that rho_ is of, or -1
     bool has_exact_duals_ = false;
 };
