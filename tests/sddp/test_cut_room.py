@@ -51,3 +51,22 @@ def test_cuts_stay_when_room_for_more_is_made():
         assert (cuts.slope[:, -1] == np.repeat(np.arange(1.0, 7.0), PASSES)).all()
         del cuts
         pool.close()
+
+
+def test_room_doubles_while_it_is_small_and_then_grows_by_a_quarter():
+    """Old and new room are there together for a moment, and every rank's memory counts them."""
+    with create_communicator("local") as comm:
+        memory = Watched(comm)
+        pool = CutPool(memory, [400_000], PASSES)
+        for iterations in range(1, 20):
+            pool.reserve(iterations)
+        pool.close()
+        small = Watched(comm)
+        pool = CutPool(small, [50], PASSES)
+        for iterations in range(1, 200):
+            pool.reserve(iterations)
+        pool.close()
+    one = PASSES * (2 + 2 * 400_000) * 8
+    assert [size // one for size in memory.sizes] == [2, 4, 6, 8, 10, 12, 15, 18, 22]
+    one = PASSES * (2 + 2 * 50) * 8
+    assert [size // one for size in small.sizes] == [16, 32, 64, 128, 256]

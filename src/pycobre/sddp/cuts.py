@@ -16,7 +16,7 @@ from pycobre.sddp.work import Places
 
 FloatArray = NDArray[np.float64]
 _FIRST_ITERATIONS = 16
-_FIRST_BYTES = 32 * 2**20
+_STEP_BYTES = 32 * 2**20
 """Room is made for so many iterations at first, for fewer where they are larger: it is taken at once."""
 
 
@@ -42,7 +42,7 @@ class NodeCuts:
 
 
 class CutPool:
-    """Cuts of all nodes in one shared region that grows by doubling.
+    """Cuts of all nodes in one shared region that grows: it doubles while small, then takes a quarter more.
 
     Creating, growing, writing, finishing an iteration and closing are collective: every rank of the machine
     takes part.
@@ -66,14 +66,15 @@ class CutPool:
         self._region: SharedRegion | None = None
         # Views, by node and whether to write.
         self._found: dict[tuple[int, bool], tuple[FloatArray, ...]] = {}
-        bytes_an_iteration = 8 * max(self._size(1), 1)
-        self.reserve(min(_FIRST_ITERATIONS, max(1, _FIRST_BYTES // bytes_an_iteration)))
+        self._step = max(1, _STEP_BYTES // (8 * max(self._size(1), 1)))
+        self.reserve(min(_FIRST_ITERATIONS, self._step))
 
     def reserve(self, iterations: int) -> None:
         """Make room for that many iterations."""
         if iterations <= self._capacity:
             return
-        capacity = max(iterations, 2 * self._capacity)
+        more = max(self._capacity // 4, min(self._capacity, self._step))
+        capacity = max(iterations, self._capacity + more)
         region = self._memory.create_shared_region(max(self._size(capacity), 1), np.float64)
         old, old_capacity = self._region, self._capacity
         if self._memory.is_leader:
