@@ -15,8 +15,9 @@ namespace {
 constexpr double kGoodGap = 1e-9;
 // There they may differ so much. The dual one, which counts, is a bound all the same.
 constexpr double kGapTolerance = 1e-6;
-// Where a reduced cost has no bound to be paid at, it has to vanish; relative to a cost above 1.
-constexpr double kReducedCostTolerance = 1e-8;
+// Where a reduced cost has no bound to be paid at, it has to vanish; relative to a cost above 1, where the largest is
+// about 2^15: a dual of the wrong sign that is dropped leaves up to 1e-7.
+constexpr double kReducedCostTolerance = 2e-7;
 
 void set_options(void *highs, const Options &options) {
     for (const auto &[name, value] : options)
