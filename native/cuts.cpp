@@ -1,24 +1,14 @@
 // pycobre._native.add_to_cuts: what a following node's costs add to the cuts at trial points.
-#include <nanobind/ndarray.h>
-
-#include <stdexcept>
-#include <string>
 #include <vector>
 
+#include "arrays.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
 
 namespace {
 
-template <class T, int N>
-using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-template <class T, int N>
-using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-
-void require(bool holds, const char *what) {
-    if (!holds) throw std::invalid_argument(std::string("add_to_cuts: wrong shape of ") + what);
-}
+constexpr Require require{"add_to_cuts"};
 
 // In the order that NumPy's einsum takes on x86-64, on every machine: entries at even and at odd places apart, eight
 // at a time, of which the last pair first.

@@ -1,9 +1,5 @@
 // pycobre._native.DenseProblem: arrays in, arrays out, GIL released while solving.
-#include <nanobind/ndarray.h>
-
-#include <stdexcept>
-#include <string>
-
+#include "arrays.hpp"
 #include "dense_problem.hpp"
 #include "module.hpp"
 
@@ -11,14 +7,7 @@ namespace nb = nanobind;
 
 namespace {
 
-template <class T, int N>
-using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-template <class T, int N>
-using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-
-void require(bool holds, const char *what) {
-    if (!holds) throw std::invalid_argument(std::string("DenseProblem: wrong shape of ") + what);
-}
+constexpr Require require{"DenseProblem"};
 
 void require_units(const DenseProblem &problem, const In<double, 2> &states, const In<int, 1> &first,
                    const In<int, 1> &last, const In<double, 2> &noises, const Out<int8_t, 2> &bases_out,
@@ -26,10 +15,7 @@ void require_units(const DenseProblem &problem, const In<double, 2> &states, con
     const size_t units = states.shape(0);
     require(static_cast<int>(states.shape(1)) == problem.data().stage.states_in, "states");
     require(static_cast<int>(noises.shape(1)) == problem.data().stage.noises, "noises");
-    require(first.size() == units && last.size() == units, "first or last");
-    for (size_t k = 0; k < units; ++k)
-        require(0 <= first.data()[k] && first.data()[k] < last.data()[k] &&
-                    last.data()[k] <= static_cast<int>(noises.shape(0)), "first or last");
+    require.parts(first, last, units, noises.shape(0));
     require(bases_out.shape(0) == units && static_cast<int>(bases_out.shape(1)) == problem.basis_length(),
             "bases_out");
     require(failed.size() == units, "failed");

@@ -1,12 +1,10 @@
 // pycobre._native.StageProblem: arrays in, arrays out, GIL released while solving.
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <stdexcept>
-
+#include "arrays.hpp"
 #include "interfaces/highs_c_api.h"
 #include "module.hpp"
 #include "stage_problem.hpp"
@@ -15,10 +13,6 @@ namespace nb = nanobind;
 
 namespace {
 
-template <class T, int N>
-using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-template <class T, int N>
-using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 using Sparse = std::tuple<In<int, 1>, In<int, 1>, In<double, 1>>;
 using PlaneArrays = std::tuple<In<int, 1>, In<int, 1>, In<int, 1>, In<double, 1>, In<double, 1>, Sparse>;
 using FailureTuple = std::tuple<int, int, int>;
@@ -36,9 +30,7 @@ Planes planes_of(const PlaneArrays &arrays) {
             vector_of(std::get<3>(arrays)), vector_of(std::get<4>(arrays)), triplets_of(std::get<5>(arrays))};
 }
 
-void require(bool holds, const char *what) {
-    if (!holds) throw std::invalid_argument(std::string("StageProblem: wrong shape of ") + what);
-}
+constexpr Require require{"StageProblem"};
 
 FailureTuple tuple_of(const Failure &failure) { return {failure.unit, failure.opening, failure.status}; }
 
@@ -98,10 +90,7 @@ void bind_stage(nb::module_ &m) {
                  require(static_cast<int>(states.shape(1)) == self.data().states_in, "states");
                  require(static_cast<int>(noises.shape(1)) == self.data().noises, "noises");
                  require(probabilities.size() == noises.shape(0), "probabilities");
-                 require(first.size() == units && last.size() == units, "first or last");
-                 for (size_t k = 0; k < units; ++k)
-                     require(0 <= first.data()[k] && first.data()[k] < last.data()[k] &&
-                                 last.data()[k] <= static_cast<int>(noises.shape(0)), "first or last");
+                 require.parts(first, last, units, noises.shape(0));
                  require(bases.shape(0) == units && static_cast<int>(bases.shape(1)) <= length, "bases");
                  require(values.size() == units && slopes.shape(0) == units, "values or slopes");
                  require(slopes.shape(1) == states.shape(1), "slopes");
@@ -120,11 +109,9 @@ void bind_stage(nb::module_ &m) {
                  const int length = self.basis_length();
                  require(static_cast<int>(states.shape(1)) == self.data().states_in, "states");
                  require(static_cast<int>(noises.shape(1)) == self.data().noises, "noises");
-                 require(first.size() == units && last.size() == units, "first or last");
+                 require.parts(first, last, units, noises.shape(0));
                  for (size_t k = 0; k < units; ++k)
-                     require(0 <= first.data()[k] && first.data()[k] < last.data()[k] &&
-                                 last.data()[k] <= static_cast<int>(noises.shape(0)) &&
-                                 last.data()[k] - first.data()[k] <= static_cast<int>(most), "first or last");
+                     require(last.data()[k] - first.data()[k] <= static_cast<int>(most), "first or last");
                  require(bases.shape(0) == units && static_cast<int>(bases.shape(1)) <= length, "bases");
                  require(values.shape(0) == units && slopes.shape(0) == units && slopes.shape(1) == most,
                          "values or slopes");
