@@ -1,7 +1,6 @@
 #include "crew.hpp"
 
 #include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,20 +8,16 @@
 #include <mutex>
 #include <thread>
 
+#include "processor.hpp"
+
 namespace {
 
-constexpr long kSpin = 500'000;  // nanoseconds: an idle processor of a virtual machine takes 200 µs to wake up
-
-long now_ns() {
-    timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1'000'000'000L + time.tv_nsec;
-}
+constexpr uint64_t kSpin = 500'000;  // nanoseconds: an idle processor of a virtual machine takes 200 µs to wake up
 
 // Waits a while for something that is about to come, giving way to whoever needs the processor.
 template <class Came>
 void wait_a_while(const Came &came) {
-    for (const long start = now_ns(); !came() && now_ns() - start < kSpin;) sched_yield();
+    for (const uint64_t start = now_ns(); !came() && now_ns() - start < kSpin;) sched_yield();
 }
 
 class Crew {

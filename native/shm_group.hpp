@@ -3,11 +3,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "processor.hpp"
 #include "shm_layout.hpp"
 
 namespace shm {
-
-uint64_t now_ns();
 
 struct Group {
     Header *header = nullptr;  // null once closed
@@ -140,7 +139,6 @@ class Turn {
     void take_gil_back();
     void lend_gil();
     bool beside(int rank, size_t offset, uint32_t target) const;
-    void move_away();
     bool look_around(int rank, size_t offset, uint32_t target);
 
     PyThreadState *saved_ = nullptr;

@@ -30,12 +30,6 @@ constexpr uint64_t kMove = 10'000'000;   // between two moves to another process
 constexpr uint64_t kSlice = 50'000'000;  // then sleep, and look around this often
 }  // namespace
 
-uint64_t now_ns() {
-    timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
 long futex_wait(std::atomic<uint32_t> &word, uint32_t seen, uint64_t nanoseconds) {
     const timespec limit{static_cast<time_t>(nanoseconds / 1'000'000'000),
                          static_cast<long>(nanoseconds % 1'000'000'000)};
@@ -83,17 +77,6 @@ bool Turn::beside(int rank, size_t offset, uint32_t target) const {
     return false;
 }
 
-// Leaves this processor to the awaited rank, which shares it while others may be idle: two that wait for each other by
-// turns look to the kernel like two that have nothing to do, and it leaves them together.
-void Turn::move_away() {
-    cpu_set_t all, others;
-    if (sched_getaffinity(0, sizeof all, &all) != 0) return;
-    others = all;
-    CPU_CLR(sched_getcpu(), &others);
-    if (CPU_COUNT(&others) == 0) return;
-    if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
-}
-
 bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
     const auto here = [&] { return reached(word.value.load(std::memory_order_acquire), target); };
     uint64_t start = now_ns();
@@ -109,7 +92,7 @@ bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
             }
         } else {
             if (!group.crowded && start - group.moved_ns > kMove && beside(rank, offset, target)) {
-                move_away();
+                leave_processor();
                 group.moved_ns = start;
             } else {
                 sched_yield();

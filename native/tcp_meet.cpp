@@ -4,7 +4,6 @@
 #include <Python.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <deque>
 
 #include "module.hpp"
+#include "processor.hpp"
 
 namespace nb = nanobind;
 
@@ -65,12 +65,6 @@ struct Round {
     }
 };
 
-uint64_t now_ns() {
-    timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
 // How a rank waits for a moment: busy while every rank has a processor, or else giving way, which lets a rank on this
 // processor come. Beside a process that always has work, who gives way is away for milliseconds.
 class Waiting {
@@ -91,22 +85,11 @@ class Waiting {
         beside_ = away_ns_ > kSwitch && away_ns_ < kSlice;
         if (!beside_ || now - moved_ns_ < kMove) return;
         moved_ns_ = now;
-        move_away();
+        leave_processor();
     }
 
   private:
     static constexpr uint64_t kBusy = 10'000, kSwitch = 1'000, kSlice = 200'000, kMove = 10'000'000;
-
-    // Leaves this processor to the other rank: two that wait for each other by turns look to the kernel like two that
-    // have nothing to do, and it leaves them together.
-    static void move_away() {
-        cpu_set_t all, others;
-        if (sched_getaffinity(0, sizeof all, &all) != 0) return;
-        others = all;
-        CPU_CLR(sched_getcpu(), &others);
-        if (CPU_COUNT(&others) == 0) return;
-        if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
-    }
 
     const bool crowded_;
     bool beside_ = false;
