@@ -18,7 +18,6 @@
 struct Start {
     DenseNode node;  // with its inverse, if that is small
     std::string given;  // statuses of columns and core rows as they came
-    bool is_usable = false;
     double constant = 0.0;
     struct Term {
         int index;      // row or extra

@@ -25,7 +25,7 @@ void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_
     Starts kept;
     const auto keep = [&](const std::shared_ptr<Start> &start) {
         const bool is_new = std::find(kept.begin(), kept.end(), start) == kept.end();
-        if (start->is_usable && is_new && kept.size() < most) kept.push_back(start);
+        if (start && is_new && kept.size() < most) kept.push_back(start);
     };
     std::vector<int> extras;
     for (int b = 0; b < count; ++b) {
@@ -61,7 +61,7 @@ void DenseProblem::write_starts(int8_t *bases_out) const {
     }
 }
 
-// The basis as a start; not usable if it is singular or not dual feasible, where no flip of a boxed variable helps.
+// The basis as a start; none if it is singular or not dual feasible, where no flip of a boxed variable helps.
 std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::vector<int> &extras) const {
     const int columns = data_.columns(), rows = data_.rows(), core = columns + rows;
     auto start = std::make_shared<Start>();
@@ -72,8 +72,8 @@ std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::ve
     start->given.assign(reinterpret_cast<const char *>(basis), columns + inside_.rows());
     for (int v = 0; v < core; ++v)
         if (node.status[v] == kBasic) node.head.push_back(v);
-    if (node.size() != rows + static_cast<int>(node.extras.size()) || !node.refresh(data_)) return start;
-    start->is_usable = sum_up(*start);
+    if (node.size() != rows + static_cast<int>(node.extras.size()) || !node.refresh(data_)) return nullptr;
+    if (!sum_up(*start)) return nullptr;
     if (node.size() > kMostKept) node.forget_inverse();
     return start;
 }
