@@ -13,6 +13,11 @@ from pycobre.results.policy_store import CUTS_FILE, DOCUMENT_FILE, seal
 from pycobre.sddp import simulate
 
 
+def count(policy):
+    """Number of cuts of all nodes."""
+    return sum(int(policy.pool.of(node).filled.sum()) for node in range(len(policy.graph.nodes)))
+
+
 @pytest.fixture
 def save(study, tmp_path):
     def save_to(name="policy", policy=None):
@@ -32,7 +37,7 @@ def test_round_trip_keeps_every_bit(study, save):
     assert stored.forward_passes == 2
     assert stored.lower_bound == study.policy.lower_bound
     assert stored.document["study"] == {"seed": 11}
-    assert stored.cuts.num_rows == study.policy.pool.count() > 0
+    assert stored.cuts.num_rows == count(study.policy) > 0
     rng = np.random.default_rng(1)
     for node in range(3):
         cuts, kept = study.policy.pool.of(node), stored.nodes[node]
@@ -85,7 +90,7 @@ def test_a_policy_without_iterations_is_a_policy(study, save):
     assert stored.evaluate(0, np.zeros(6)) == -np.inf
     fresh = study.fresh_policy()
     stored.load_into(fresh)
-    assert fresh.pool.count() == 0
+    assert count(fresh) == 0
 
 
 def test_two_writes_are_the_same_bytes(save):

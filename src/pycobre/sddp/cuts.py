@@ -114,10 +114,6 @@ class CutPool:
         used = self.iterations * self.forward_passes
         return NodeCuts(*(view[:used] for view in self._at(node, writing=False)))
 
-    def count(self) -> int:
-        """Number of cuts of all nodes."""
-        return int(sum(self.of(n).filled.sum() for n, x in enumerate(self._states) if x is not None))
-
     def close(self) -> None:
         """Give the region back."""
         self._found.clear()
