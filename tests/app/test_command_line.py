@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 
@@ -146,6 +148,40 @@ def test_validate_lists_every_problem_by_file(pycobre_run, last_record, toy, tmp
     assert told.returncode == 3
     assert last_record(told.stdout)["status"] == "failed"
     assert pycobre_run("validate", toy).returncode == 0
+
+
+def test_validate_finds_scenarios_that_a_run_would_refuse(pycobre_run, toy, tmp_path):
+    case = tmp_path / "case"
+    shutil.copytree(toy, case)
+    place = case / "scenarios" / "inflow_seasonal_stats.parquet"
+    stats = pq.read_table(place)
+    column = stats.schema.get_field_index("std_m3s")
+    certain = stats.set_column(column, stats.schema.field(column), pa.array([0.0] * stats.num_rows))
+    pq.write_table(certain, place)
+    given = [{"scenario_id": 0, **row, "value_m3s": 1.0} for row in stats.to_pylist()]
+    names = {
+        "scenario_id": pa.int32(),
+        "stage_id": pa.int32(),
+        "hydro_id": pa.int32(),
+        "value_m3s": pa.float64(),
+    }
+    table = pa.table({name: pa.array([row[name] for row in given], type) for name, type in names.items()})
+    pq.write_table(table, place.with_name("external_inflow_scenarios.parquet"))
+    external = "simulation.scenario_source.inflow.scheme=external"
+    told = pycobre_run("validate", case, "--set", external)
+    assert told.returncode == 3
+    assert "can't be replayed: hydro 0 is certain in stage 0" in told.stdout
+    assert pycobre_run("run", case, "--out", tmp_path / "out", "--set", external).returncode == 3
+
+
+def test_validate_says_what_to_do_with_a_case_of_the_old_format(pycobre_run, toy, tmp_path):
+    case = tmp_path / "case"
+    shutil.copytree(toy, case)
+    stages = json.loads((case / "stages.json").read_text())
+    for stage in stages["stages"]:
+        stage["num_scenarios"] = stage.pop("num_openings")
+    (case / "stages.json").write_text(json.dumps(stages))
+    assert "pycobre migrate OLD NEW" in pycobre_run("validate", case).stdout
 
 
 def test_check_tells_of_results_that_were_changed_or_are_none(pycobre_run, toy, tmp_path):

@@ -24,7 +24,9 @@ def test_every_rule_has_an_input_that_breaks_it_or_a_reason() -> None:
 
 
 def test_what_is_said_to_be_refused_whole_is() -> None:
-    said = {match[1] for reason in WITHOUT.values() if (match := re.search(r"refused whole \((.+)\)", reason))}
+    said = {
+        match[1] for reason in WITHOUT.values() if (match := re.search(r"refused whole \((.+)\)", reason))
+    }
     for field in said:
         promises = {row.promise for row in ROWS if f"{row.leaf}.".startswith((f"{field}.", f"{field}[]"))}
         assert promises == {"refused"}, field
