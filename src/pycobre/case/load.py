@@ -173,12 +173,12 @@ def check_case(
     """
     findings = Findings()
     root = Path(path)
-    if not root.is_dir():
+    if not any((root / file).is_file() for _, file, _, required in DOCUMENTS if required):
         reason = "is not a directory" if root.exists() else "does not exist"
         findings.add(
             "structure",
             str(root),
-            reason,
+            "holds none of the files of a case" if root.is_dir() else reason,
             hint="give the directory that holds config.json and the folders system and scenarios",
         )
         return None, findings.errors
