@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -77,9 +78,16 @@ def test_a_risk_averse_bound_is_labelled_and_not_compared(pycobre_run, last_reco
     assert result["lower_bound"] == pytest.approx(17500.0)
     assert result["simulated_mean"] < 17500.0
     assert (result["risk_averse"], result["bound_holds"]) == (True, None)
+    costs = Results.open(tmp_path / "out").scenarios.to_pandas()["cost"].sort_values(ascending=False)
+    share = np.clip(len(costs) / 3.0 - np.arange(len(costs)), 0.0, 1.0)
+    assert result["simulated_risk_adjusted"] == pytest.approx(costs @ share / share.sum())
     assert "risk-averse" in ran.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["run"]["risk_averse"] is True
+    stages["stages"][0]["risk_measure"] = "expectation"
+    (case / "stages.json").write_text(json.dumps(stages))
+    mixed = pycobre_run("run", case, "--out", tmp_path / "mixed", "--json")
+    assert last_record(mixed.stdout)["simulated_risk_adjusted"] is None  # no one measure of all stages
 
 
 def test_pipe_gets_a_table_of_fixed_width(pycobre_run, toy, tmp_path):

@@ -129,6 +129,11 @@ class RunConsole:
             self._print(
                 f"  {'simulated cost':19}{event.simulated_mean:20,.4f}  ± {event.simulated_ci95:,.4f} (95 %)"
             )
+        if event.simulated_risk_adjusted is not None:
+            self._print(
+                f"  {'risk-adjusted cost':19}{event.simulated_risk_adjusted:20,.4f}"
+                "  by the stages' measure, of the scenarios' totals"
+            )
         if event.bound_holds is False:
             self._print(
                 "  WARNING: the lower bound lies above the simulated cost and its interval. More scenarios"
