@@ -82,7 +82,7 @@ class RunFinished:
     reason
         The rule that ended training, or ``interrupted``.
     simulated_risk_adjusted
-        The stages' risk measure, taken of the scenarios' total costs; ``None`` unless all stages have one, and
+        The stages' risk measure, taken of scenarios' total costs; ``None`` unless all stages have one, and
         the same. It is not nested, so that the bound is not compared with it either.
     bound_holds
         Whether the lower bound lies below the simulated mean plus the half width of its 95 % interval;
