@@ -8,6 +8,15 @@ namespace {
 
 constexpr double kResidual = 1e-9;  // how far a row may be missed, relative to what is in it
 
+// A number between a half and one that looks drawn, and is the same for a variable whenever it is asked for.
+double scattered(uint32_t variable) {
+    variable *= 2654435761u;
+    variable ^= variable >> 15;
+    variable *= 2246822519u;
+    variable ^= variable >> 13;
+    return 0.5 + (variable & 0xffffu) / 131072.0;
+}
+
 // Sum of products of whole vectors, in lanes that are added in a fixed order.
 double dot(const double *__restrict__ a, const double *__restrict__ b, int size) {
     double sum[8] = {};
@@ -120,6 +129,19 @@ bool DenseNode::refresh(const DenseData &data) {
     return true;
 }
 
+void DenseNode::part_ties(const DenseData &data) {
+    const int columns = data.columns(), rows = data.rows();
+    const auto cost = [](int8_t at, int variable) {
+        return at == kAtLower ? scattered(variable) : at == kAtUpper ? -scattered(variable) : 0.0;
+    };
+    tie_d.resize(columns);
+    tie_y.resize(size());
+    for (int j = 0; j < columns; ++j) tie_d[j] = cost(status[j], j);
+    for (int i = 0; i < rows; ++i) tie_y[i] = cost(status[columns + i], columns + i);
+    for (size_t k = 0; k < extras.size(); ++k)
+        tie_y[rows + k] = cost(data.is_plane(extras[k]) ? kAtUpper : kAtLower, columns + rows + extras[k]);
+}
+
 void DenseNode::row_at(int position, std::vector<double> &rho) const {
     rho.resize(size());
     for (int i = 0; i < size(); ++i) rho[i] = column_of_inverse(i)[position];
@@ -204,6 +226,7 @@ void DenseNode::append(int extra, const std::vector<double> &rho, int own_variab
     extras.push_back(extra);
     head.push_back(own_variable);
     y.push_back(0.0);
+    tie_y.push_back(0.0);
 }
 
 void DenseNode::exchange(int position, int variable, const std::vector<double> &entering) {
@@ -239,6 +262,7 @@ void DenseNode::drop(const DenseData &data, int slot, int position) {
     head.erase(head.begin() + position);
     extras.erase(extras.begin() + slot);
     y.erase(y.begin() + row);
+    tie_y.erase(tie_y.begin() + row);
     for (int &variable : head)
         if (variable > own + slot) --variable;
     weigh();

@@ -28,6 +28,9 @@ class DenseNode {
     bool has_inverse() const { return !inverse_.empty(); }
     // The same, and y and d; boxed columns rest where these want them.
     bool refresh(const DenseData &data);
+    // Gives what is not basic small reduced costs of a second kind, which decide between candidates of equal ratio.
+    // Where water is worth nothing nine of ten steps have no length: without these a problem wanders among such bases.
+    void part_ties(const DenseData &data);
     // Duals y of rows (size) and reduced costs d of columns from scratch, refined once: d = c - y A to rounding, and
     // that of a basic variable is what the inverse leaves of it.
     void price(const DenseData &data, std::vector<double> &y, std::vector<double> &d) const;
@@ -63,6 +66,7 @@ class DenseNode {
     std::vector<int> extras;      // the extra of each row behind the core rows
     std::vector<int8_t> status;   // of columns and core rows
     std::vector<double> y, d;     // as the pivots have moved them
+    std::vector<double> tie_y, tie_d;  // likewise, of costs that only ever part what ties: see part_ties
     std::vector<double> weight;   // squared norm of each row of the inverse
     std::vector<int> members;     // right-hand sides that have come to this basis
     int updates = 0;              // pivots since the inverse was made from scratch

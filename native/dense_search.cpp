@@ -31,6 +31,7 @@ void DenseSearch::run(const DenseData &data, const DenseNode &start, const std::
     if (walkers_.size() < sides.size()) walkers_.resize(sides.size());
     std::unique_ptr<DenseNode> root = copy_of(start);
     root->members = which;
+    root->part_ties(data);
     for (int member : which) {
         Walker &walker = walkers_[member];
         walker.side = &sides[member];
