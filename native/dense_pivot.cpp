@@ -38,15 +38,25 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
         }
         candidates_.push_back({distance / slope, tie_distance / slope, slope, range, alpha, variable});
     };
-    for (int j : data_->movable) {
+    const auto add_column = [&](int j) {
         const int8_t at = node.status[j];
-        if (std::abs(row_[j]) < kLeastAlpha || at == kBasic) continue;
         add(j, at, row_[j], node.d[j], node.tie_d[j],
             at == kAtZero ? kInfinity : data_->upper[j] - data_->lower[j]);
+    };
+    for (int first = 0; first < columns; first += 8) {  // most have nothing in them
+        const double *element = row_.data() + first, *may = node.may.data() + first;
+        double slope[8], most = 0.0;
+        for (int lane = 0; lane < 8; ++lane) slope[lane] = sign * element[lane] * may[lane];
+        for (int lane = 0; lane < 8; ++lane) most = std::max(most, slope[lane]);
+        if (most < kLeastAlpha) continue;
+        for (int lane = 0; lane < 8; ++lane)
+            if (slope[lane] >= kLeastAlpha) add_column(first + lane);
     }
-    for (int i = 0; i < rows; ++i) {
+    for (int j : data_->free)
+        if (node.status[j] == kAtZero) add_column(j);
+    for (int i : data_->movable_rows) {
         const int8_t at = node.status[columns + i];
-        if (at == kBasic || data_->stage.row_lower[i] == data_->stage.row_upper[i]) continue;
+        if (at == kBasic) continue;
         add(columns + i, at, -rho_[i], node.y[i], node.tie_y[i],
             data_->stage.row_upper[i] - data_->stage.row_lower[i]);
     }
@@ -119,7 +129,7 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
         position = child.size();
         for (int member : members) {  // the extra's own variable, basic for a moment
             Walker &walker = walkers_[member];
-            child.fill_limited(*data_, walker.x, full_);
+            child.fill_columns(walker.x, full_);
             walker.x.resize(std::max<size_t>(walker.x.size(), position + 1), 0.0);
             walker.x[position] = data_->times(leaving.extra, full_.data());
         }
@@ -129,14 +139,15 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
     bool flips = false;
     for (int c = 0; c < entering; ++c) {
         const int flipped = candidates_[c].variable;
-        int8_t &at = child.status[flipped];
+        const int8_t at = child.status[flipped], other = at == kAtUpper ? kAtLower : kAtUpper;
         const double change = at == kAtUpper ? -candidates_[c].range : candidates_[c].range;
-        at = at == kAtUpper ? kAtLower : kAtUpper;
         flips = true;
         if (flipped >= columns) {
+            child.status[flipped] = other;
             amounts_[flipped - columns] += change;
             continue;
         }
+        child.put(*data_, flipped, other);
         for (int k = data_->stage.start[flipped]; k < data_->stage.start[flipped + 1]; ++k)
             amounts_[data_->stage.index[k]] -= data_->stage.value[k] * change;
         for (size_t k = 0; k < child.extras.size(); ++k)
@@ -179,9 +190,15 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
         walker.x[position] = before + change;
     }
     child.exchange(position, variable, column_);
-    if (leaver < core) child.status[leaver] = leaving.direction < 0 ? kAtLower : kAtUpper;
+    const auto put = [&](int moved, int8_t at) {
+        if (moved < columns)
+            child.put(*data_, moved, at);
+        else
+            child.status[moved] = at;
+    };
+    if (leaver < core) put(leaver, leaving.direction < 0 ? kAtLower : kAtUpper);
     if (variable < core) {
-        child.status[variable] = kBasic;
+        put(variable, kBasic);
     } else {  // an extra that is no longer binding
         child.drop(*data_, variable - core, position);
         for (int member : members) {
