@@ -114,8 +114,8 @@ bool DenseNode::refresh(const DenseData &data) {
     price(data, y, d);
     for (int p = 0; p < size(); ++p) (head[p] < data.columns() ? d[head[p]] : y[head[p] - data.columns()]) = 0.0;
     for (int j = 0; j < data.columns(); ++j) {
-        if (status[j] == kAtLower && d[j] < 0.0 && std::isfinite(data.upper[j])) status[j] = kAtUpper;
-        else if (status[j] == kAtUpper && d[j] > 0.0 && std::isfinite(data.lower[j])) status[j] = kAtLower;
+        if (status[j] == kAtLower && d[j] < -kNoDual && std::isfinite(data.upper[j])) status[j] = kAtUpper;
+        else if (status[j] == kAtUpper && d[j] > kNoDual && std::isfinite(data.lower[j])) status[j] = kAtLower;
     }
     rest_columns(data);
     return true;

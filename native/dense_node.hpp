@@ -11,6 +11,9 @@ inline int padded(int size) { return (size + 7) / 8 * 8; }
 // HiGHS's basis statuses.
 constexpr int8_t kAtLower = 0, kBasic = 1, kAtUpper = 2, kAtZero = 3;
 
+// A dual below it is none: what has it is moved to no other bound, and enters without a step.
+constexpr double kNoDual = 1e-12;
+
 // Variables are numbered: columns, then the core rows' own variables, then those of binding extras by slot.
 class DenseNode {
   public:

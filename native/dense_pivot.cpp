@@ -10,9 +10,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastAlpha = 1e-8;  // below it a variable does not take part: what that costs is found at the end
 constexpr double kGoodAlpha = 1e-7;   // below it one is only pivoted on if there is nothing better
-constexpr double kSafeAlpha = 1e-3;   // below it one is only pivoted on if none that ties is better
+constexpr double kSafeAlpha = 1e-2;   // below it one is only pivoted on if none that ties is better
 constexpr double kTie = 1e-9;         // ratios as near as this count as equal
-constexpr double kNoDual = 1e-12;     // a dual below it is none
 constexpr double kDrift = 1e-7;       // by how much an element may differ between row and column, relative
 
 }  // namespace

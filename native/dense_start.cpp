@@ -99,8 +99,8 @@ bool DenseProblem::sum_up(Start &start) const {
     const auto rest = [](int8_t &at, double dual, double lower, double upper, double tolerance) {
         const bool has_lower = std::isfinite(lower), has_upper = std::isfinite(upper);
         if (at != kAtLower && at != kAtUpper) at = has_lower ? kAtLower : has_upper ? kAtUpper : kAtZero;
-        if (at == kAtLower && (!has_lower || (dual < 0.0 && has_upper))) at = has_upper ? kAtUpper : kAtZero;
-        if (at == kAtUpper && (!has_upper || (dual > 0.0 && has_lower))) at = has_lower ? kAtLower : kAtZero;
+        if (at == kAtLower && (!has_lower || (dual < -kNoDual && has_upper))) at = has_upper ? kAtUpper : kAtZero;
+        if (at == kAtUpper && (!has_upper || (dual > kNoDual && has_lower))) at = has_lower ? kAtLower : kAtZero;
         if (at == kAtZero) return std::abs(dual) <= tolerance;
         return (at == kAtLower ? dual : -dual) >= -tolerance || lower == upper;
     };
