@@ -27,14 +27,9 @@ void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_
         const bool is_new = std::find(kept.begin(), kept.end(), start) == kept.end();
         if (start && is_new && kept.size() < most) kept.push_back(start);
     };
-    std::vector<int> extras;
     for (int b = 0; b < count; ++b) {
         const int8_t *basis = bases + static_cast<size_t>(b) * length;
-        extras.clear();
-        for (int extra = 0; extra < data_.extras(); ++extra) {
-            const int place = inside_.extra_place(extra);  // of a cut that is younger than the basis: beyond its end
-            if (place < length && basis[place] != kBasic && basis[place] != kUsedLater) extras.push_back(extra);
-        }
+        const std::vector<int> extras = extras_of(basis, length);
         const auto is_same = [&](const std::shared_ptr<Start> &other) {
             return other->node.extras == extras && std::memcmp(other->given.data(), basis, core) == 0;
         };
@@ -52,6 +47,15 @@ void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_
     for (int j = 0; j < data_.columns(); ++j) slacks[j] = kAtLower;  // moved to where it is dual feasible
     keep(start_of(slacks.data(), {}));
     starts_.swap(kept);
+}
+
+std::vector<int> DenseProblem::extras_of(const int8_t *basis, int length) const {
+    std::vector<int> extras;
+    for (int extra = 0; extra < data_.extras(); ++extra) {
+        const int place = inside_.extra_place(extra);  // of a cut that is younger than the basis: beyond its end
+        if (place < length && basis[place] != kBasic && basis[place] != kUsedLater) extras.push_back(extra);
+    }
+    return extras;
 }
 
 void DenseProblem::write_starts(int8_t *bases_out) const {
