@@ -9,8 +9,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastAlpha = 1e-8;  // below it a variable does not take part: what that costs is found at the end
-constexpr double kGoodAlpha = 1e-7;   // below it one is only pivoted on if there is nothing better
-constexpr double kSafeAlpha = 1e-2;   // below it one is only pivoted on if none that ties is better
+constexpr double kGoodAlpha = 1e-4;   // below it one is only pivoted on if there is nothing better
+constexpr double kSafeAlpha = 1e-3;   // below it likewise, if another one ties
+constexpr double kSlack = 1e-10;      // by how much the dual of one below that may come out wrong
 constexpr double kTie = 1e-9;         // ratios as near as this count as equal
 constexpr double kDrift = 1e-7;       // by how much an element may differ between row and column, relative
 
@@ -35,6 +36,8 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
             distance = 0.0;
             tie_distance = std::max(tie_distance, 0.0);
         }
+        // Else a small element, often rounding's, of one without a dual would end every step at nothing.
+        if (slope < kSafeAlpha) distance += kSlack;
         candidates_.push_back({distance / slope, tie_distance / slope, slope, range, alpha, variable});
     };
     const auto add_column = [&](int j) {
