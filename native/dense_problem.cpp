@@ -193,14 +193,18 @@ bool DenseProblem::by_opening(int units, const double *states, const int *first,
     return all;
 }
 
-bool DenseProblem::dispatch(int units, const double *states, const double *noises, double *objectives,
-                            double *futures, double *next_states, int8_t *bases_out, double *primal,
-                            double *row_dual, uint8_t *failed) {
+bool DenseProblem::dispatch(int units, const double *states, const double *noises, const int8_t *bases, int length,
+                            double *objectives, double *futures, double *next_states, int8_t *bases_out,
+                            double *primal, double *row_dual, uint8_t *failed) {
     const StageData &stage = data_.stage;
+    std::vector<Starts> own(units, Starts(length > 0));
     std::vector<Task> tasks;
-    for (int unit = 0; unit < units; ++unit)
+    for (int unit = 0; unit < units; ++unit) {
+        const int8_t *basis = bases + static_cast<size_t>(unit) * length;
+        if (length > 0) own[unit][0] = start_of(basis, extras_of(basis, length));
         tasks.push_back({states + static_cast<size_t>(unit) * stage.states_in,
-                         noises + static_cast<size_t>(unit) * stage.noises, unit});
+                         noises + static_cast<size_t>(unit) * stage.noises, unit, &own[unit]});
+    }
     std::fill(failed, failed + units, 1);
     solve(tasks, [&](int unit, const Optimum &optimum) {
         failed[unit] = 0;
