@@ -207,7 +207,7 @@ class DenseSolver(StageSolver):
         full: bool = False,
         bases: bool = False,
     ) -> Dispatch:
-        """One native call: threads over the pairs, each of which may start from the basis that it came with."""
+        """One native call: threads over the pairs, each of which may start from the basis it came with."""
         if starts.bases is None:
             own: BasisArray = np.empty((len(states), 0), dtype=np.int8)
         else:
