@@ -46,7 +46,7 @@ void DenseNode::fill_columns(const std::vector<double> &x, std::vector<double> &
 void DenseNode::fill_weights(const DenseData &data, std::vector<double> &full) const {
     full.assign(data.columns(), 0.0);
     for (int p = 0; p < size(); ++p)
-        if (head[p] < data.columns()) full[head[p]] = weight[p];
+        if (head[p] < data.columns()) full[head[p]] = std::max(weight[p], 0.0);  // below it by rounding
 }
 
 bool DenseNode::place(const DenseData &data, const Side &side, std::vector<double> &x,

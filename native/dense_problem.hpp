@@ -73,9 +73,14 @@ class DenseProblem {
     struct Task {
         const double *state, *noise;
         int number;
-        const Starts *own = nullptr;  // may start from those that are there, too
+        Starts own = {};              // may start from these, too
         const Start *vain = nullptr;  // has tried this one
     };
+    const Start *most_promising(const Side &side, const Starts &own, const Start *vain) const;
+    void run_from(const Start &start, DenseSearch &search, const std::vector<Side> &sides,
+                  const std::vector<int> &which, const DenseSearch::Found &found) const;
+    void solve_in_turn(int count, const double *state, const double *noises, DenseSearch &search,
+                       const DenseSearch::Found &found) const;
     void solve(const std::vector<Task> &tasks, const DenseSearch::Found &found);
     std::vector<Task> solve_slice(const Task *tasks, int count, const DenseSearch::Found &found);
     bool solve_units(int units, const double *states, const int *first, const int *last, const double *noises,

@@ -27,7 +27,7 @@ from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
 from pycobre.lp.template import StageTemplate
 
-MOST_ROWS = 50
+MOST_ROWS = 100
 """Up to this many core rows, those with one bound not counted, a dense inverse is quicker than HiGHS."""
 
 MOST_STARTS = 64
@@ -70,10 +70,10 @@ class DenseSolver(StageSolver):
     """Dual simplex in which planes, cuts and rows with one bound are rows only while they are binding.
 
     A right-hand side starts from whichever known basis promises it the highest dual bound; of larger
-    problems, an opening may start from the optima of those before it in its unit of work, too (the first, the
-    next, the next two, and so on, are solved together). Right-hand sides that pivot alike share the work, but
-    each has numbers of its own: its result is a function of the template, the cuts, the known bases, its
-    unit's openings before it and itself. A unit of work with one that ends without a clean optimum is solved
+    problems, the openings of a unit of work are solved in turn, and may start from the optima of those before
+    them, too. Of smaller ones right-hand sides that pivot alike share the work, but each has numbers of its
+    own: its result is a function of the template, the cuts, the known bases, its unit's openings before it
+    and itself. A unit of work with one that ends without a clean optimum is solved
     by HiGHS as a whole; such units are counted.
 
     Parameters
