@@ -24,9 +24,11 @@ class DenseNode {
 
     // Inverse and weights from scratch; false if the basis is singular.
     bool factor(const DenseData &data);
-    void forget_inverse() {  // and its memory, which an empty vector that is assigned would keep
-        std::vector<double>().swap(inverse_);
-        std::vector<double>().swap(weight);
+    // Frees what begin() makes again, and with the inverse what refresh() does.
+    void forget(bool with_inverse) {
+        const auto free = [](auto &...vectors) { (std::vector<double>().swap(vectors), ...); };
+        free(tie_y, tie_d, rest, may);  // to clear them would keep their memory
+        if (with_inverse) free(inverse_, weight, y, d);
     }
     bool has_inverse() const { return !inverse_.empty(); }
     // The same, and y and d; boxed columns rest where these want them.
