@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from pycobre.app.cli import _fail
 from pycobre.app.request import RunRequest
+from pycobre.app.runs import _fail
 from pycobre.errors import StageProblemError
 from pycobre.results import Results, read_policy
 
@@ -114,6 +114,7 @@ def test_no_simulation_trains_only(pycobre_run, last_record, toy, tmp_path):
     [
         (("--ranks", 0), 2, "--ranks"),
         (("--set", "nonsense"), 2, "KEY=VALUE"),
+        (("--solver", "simplex"), 2, "dense, highs"),
         (("--backend", "smoke"), 5, "smoke"),
         (("--backend", "tcp"), 5, "COBRE_TCP_RANK"),
         (("--backend", "mpi", "--ranks", 2), 5, "mpiexec -n 2 pycobre run"),
