@@ -269,7 +269,7 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.mark.parametrize("launcher", ["shm", "torchrun"])
+@pytest.mark.parametrize("launcher", ["shm", "torchrun", "srun"])
 def test_one_rank_of_another_launcher_speaks(ranks_by_hand, toy, tmp_path, launcher):
     told, codes = ranks_by_hand(launcher, "run", toy, "--out", tmp_path / "out", "--json")
     assert codes == [0, 0], told
