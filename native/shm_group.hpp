@@ -24,7 +24,7 @@ struct Group {
     uint64_t moved_ns = 0;    // when this rank last left its processor to another one
     uint64_t yield_ns = 0;    // how long the next wait yields before it sleeps: adapts to what pays
     bool convoy = false;      // getting the GIL back took long: another Python thread is busy
-    uint64_t left_ns = 0;     // beside such a thread: when the last collective ended,
+    uint64_t began_ns = 0;    // beside such a thread: when the last collective began,
     uint64_t apart_ns = 0;    // and when ranks were last seen to get their GILs back at different times
     unsigned forks = 0;       // forks before this group was joined: a child must not act as this rank
     int pidfds[kMaxRanks];
@@ -107,10 +107,7 @@ class Turn {
     Turn(Group &group, Kind kind) : group(group), kind(kind) {
         if (group.convoy) note_absence();
     }
-    ~Turn() {
-        hold_gil();
-        if (group.convoy) group.left_ns = now_ns();
-    }
+    ~Turn() { hold_gil(); }
     Turn(const Turn &) = delete;
     Turn &operator=(const Turn &) = delete;
 

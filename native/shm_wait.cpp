@@ -67,8 +67,9 @@ void Turn::renew_gil() {
 
 // Who comes late has probably had to wait for its GIL, and finds the others apart.
 void Turn::note_absence() {
-    const uint64_t now = now_ns();
-    if (now - group.left_ns > kConvoy) group.apart_ns = now;
+    const uint64_t before = group.began_ns;
+    group.began_ns = now_ns();
+    if (group.began_ns - before > kConvoy) group.apart_ns = group.began_ns;
 }
 
 // Where every rank has a busy Python thread, each rank's GIL goes back and forth once an interval. If each waited
