@@ -89,10 +89,13 @@ void bind_dense(nb::module_ &m) {
                                  bases_out.data(), failed.data());
              })
         .def("dispatch",
-             [](DenseProblem &self, In<double, 2> states, In<double, 2> noises, Out<double, 1> objectives,
-                Out<double, 1> futures, Out<double, 2> next_states, Out<int8_t, 2> bases_out, Out<double, 2> primal,
-                Out<double, 2> row_dual, Out<uint8_t, 1> failed) {
+             [](DenseProblem &self, In<double, 2> states, In<double, 2> noises, In<int8_t, 2> bases,
+                Out<double, 1> objectives, Out<double, 1> futures, Out<double, 2> next_states,
+                Out<int8_t, 2> bases_out, Out<double, 2> primal, Out<double, 2> row_dual, Out<uint8_t, 1> failed) {
                  const size_t units = states.shape(0);
+                 const int length = static_cast<int>(bases.shape(1));
+                 require(bases.shape(0) == units && (length == 0 || (length <= self.basis_length() &&
+                                                     length >= self.data().columns() + self.rows())), "bases");
                  const bool is_full = primal.shape(0) > 0, has_bases = bases_out.shape(0) > 0;
                  require(!has_bases || (bases_out.shape(0) == units &&
                                         static_cast<int>(bases_out.shape(1)) == self.basis_length()), "bases_out");
@@ -108,10 +111,10 @@ void bind_dense(nb::module_ &m) {
                                       static_cast<int>(row_dual.shape(1)) == self.rows()),
                          "primal or row_dual");
                  nb::gil_scoped_release nogil;
-                 return self.dispatch(static_cast<int>(units), states.data(), noises.data(), objectives.data(), futures.data(),
-                               next_states.data(), has_bases ? bases_out.data() : nullptr,
-                               is_full ? primal.data() : nullptr,
-                               is_full ? row_dual.data() : nullptr, failed.data());
+                 return self.dispatch(static_cast<int>(units), states.data(), noises.data(), bases.data(), length,
+                                      objectives.data(), futures.data(), next_states.data(),
+                                      has_bases ? bases_out.data() : nullptr, is_full ? primal.data() : nullptr,
+                                      is_full ? row_dual.data() : nullptr, failed.data());
              })
         .def_prop_ro("basis_length", &DenseProblem::basis_length)
         .def_prop_ro("cuts", [](const DenseProblem &self) { return self.data().cuts(); })

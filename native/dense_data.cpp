@@ -21,14 +21,10 @@ DenseData::DenseData(StageData given)
         lower[stage.future_column] /= stage.cost_scale;
     }
     for (int i = 0; i < stage.decided(); ++i) decided_of_[stage.state_columns[i]] = i;
-    std::vector<char> is_limited(columns_, 0);
-    for (int j : stage.planes.index) is_limited[j] = 1;
-    for (int j : stage.state_columns) is_limited[j] = 1;
-    if (stage.future_column >= 0) is_limited[stage.future_column] = 1;
-    for (int j = 0; j < columns_; ++j) {
-        if (is_limited[j]) limited.push_back(j);
-        if (lower[j] != upper[j]) movable.push_back(j);
-    }
+    for (int j = 0; j < columns_; ++j)
+        if (!std::isfinite(lower[j]) && !std::isfinite(upper[j])) free.push_back(j);
+    for (int i = 0; i < rows_; ++i)
+        if (stage.row_lower[i] != stage.row_upper[i]) movable_rows.push_back(i);
     row_start.assign(rows_ + 1, 0);
     for (int row : stage.index) ++row_start[row + 1];
     for (int i = 0; i < rows_; ++i) row_start[i + 1] += row_start[i];

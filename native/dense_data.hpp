@@ -51,8 +51,8 @@ class DenseData {
     std::vector<double> cost, lower, upper;  // costs in units of cost_scale
     std::vector<int> row_start, row_index;   // A by rows
     std::vector<double> row_value;
-    std::vector<int> limited;  // columns that are in a plane or a cut
-    std::vector<int> movable;  // columns that are not fixed
+    std::vector<int> free;          // columns without bounds
+    std::vector<int> movable_rows;  // that are no equations
 
   private:
     static constexpr int kLanes = 8;  // cuts of a block: sums run over them side by side

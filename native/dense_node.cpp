@@ -8,6 +8,15 @@ namespace {
 
 constexpr double kResidual = 1e-9;  // how far a row may be missed, relative to what is in it
 
+// A number between a half and one that looks drawn, and is the same for a variable whenever it is asked for.
+double scattered(uint32_t variable) {
+    variable *= 2654435761u;
+    variable ^= variable >> 15;
+    variable *= 2246822519u;
+    variable ^= variable >> 13;
+    return 0.5 + (variable & 0xffffu) / 131072.0;
+}
+
 // Sum of products of whole vectors, in lanes that are added in a fixed order.
 double dot(const double *__restrict__ a, const double *__restrict__ b, int size) {
     double sum[8] = {};
@@ -27,26 +36,17 @@ double DenseNode::resting(const DenseData &data, const Side &side, int variable)
     return at == kAtUpper ? side.row_upper[variable - columns] : side.row_lower[variable - columns];
 }
 
-void DenseNode::fill_columns(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const {
-    full.resize(data.columns());
-    for (int j = 0; j < data.columns(); ++j)
-        full[j] = status[j] == kAtUpper ? data.upper[j] : status[j] == kAtLower ? data.lower[j] : 0.0;
+void DenseNode::fill_columns(const std::vector<double> &x, std::vector<double> &full) const {
+    const int columns = static_cast<int>(rest.size());
+    full = rest;
     for (int p = 0; p < size(); ++p)
-        if (head[p] < data.columns()) full[head[p]] = x[p];
+        if (head[p] < columns) full[head[p]] = x[p];
 }
 
 void DenseNode::fill_weights(const DenseData &data, std::vector<double> &full) const {
     full.assign(data.columns(), 0.0);
     for (int p = 0; p < size(); ++p)
-        if (head[p] < data.columns()) full[head[p]] = weight[p];
-}
-
-void DenseNode::fill_limited(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const {
-    full.resize(data.columns());
-    for (int j : data.limited)
-        full[j] = status[j] == kAtUpper ? data.upper[j] : status[j] == kAtLower ? data.lower[j] : 0.0;
-    for (int p = 0; p < size(); ++p)
-        if (head[p] < data.columns()) full[head[p]] = x[p];
+        if (head[p] < data.columns()) full[head[p]] = std::max(weight[p], 0.0);  // below it by rounding
 }
 
 bool DenseNode::place(const DenseData &data, const Side &side, std::vector<double> &x,
@@ -56,7 +56,7 @@ bool DenseNode::place(const DenseData &data, const Side &side, std::vector<doubl
     static thread_local std::vector<double> own;
     own.resize(size());
     for (int round = 0;; ++round) {
-        fill_columns(data, x, full);
+        fill_columns(x, full);
         for (int i = 0; i < size(); ++i) own[i] = 0.0;
         for (int i = 0; i < rows; ++i)
             if (status[columns + i] != kBasic) own[i] = resting(data, side, columns + i);
@@ -114,10 +114,37 @@ bool DenseNode::refresh(const DenseData &data) {
     price(data, y, d);
     for (int p = 0; p < size(); ++p) (head[p] < data.columns() ? d[head[p]] : y[head[p] - data.columns()]) = 0.0;
     for (int j = 0; j < data.columns(); ++j) {
-        if (status[j] == kAtLower && d[j] < 0.0 && std::isfinite(data.upper[j])) status[j] = kAtUpper;
-        else if (status[j] == kAtUpper && d[j] > 0.0 && std::isfinite(data.lower[j])) status[j] = kAtLower;
+        if (status[j] == kAtLower && d[j] < -kNoDual && std::isfinite(data.upper[j])) status[j] = kAtUpper;
+        else if (status[j] == kAtUpper && d[j] > kNoDual && std::isfinite(data.lower[j])) status[j] = kAtLower;
     }
+    rest_columns(data);
     return true;
+}
+
+void DenseNode::rest_columns(const DenseData &data) {
+    rest.resize(data.columns());
+    may.resize(padded(data.columns()), 0.0);
+    for (int j = 0; j < data.columns(); ++j) put(data, j, status[j]);
+}
+
+void DenseNode::put(const DenseData &data, int column, int8_t at) {
+    status[column] = at;
+    rest[column] = at == kAtUpper ? data.upper[column] : at == kAtLower ? data.lower[column] : 0.0;
+    may[column] = data.lower[column] == data.upper[column] ? 0.0 : at == kAtLower ? 1.0 : at == kAtUpper ? -1.0 : 0.0;
+}
+
+void DenseNode::begin(const DenseData &data) {
+    rest_columns(data);
+    const int columns = data.columns(), rows = data.rows();
+    const auto cost = [](int8_t at, int variable) {
+        return at == kAtLower ? scattered(variable) : at == kAtUpper ? -scattered(variable) : 0.0;
+    };
+    tie_d.resize(columns);
+    tie_y.resize(size());
+    for (int j = 0; j < columns; ++j) tie_d[j] = cost(status[j], j);
+    for (int i = 0; i < rows; ++i) tie_y[i] = cost(status[columns + i], columns + i);
+    for (size_t k = 0; k < extras.size(); ++k)
+        tie_y[rows + k] = cost(data.is_plane(extras[k]) ? kAtUpper : kAtLower, columns + rows + extras[k]);
 }
 
 void DenseNode::row_at(int position, std::vector<double> &rho) const {
@@ -152,7 +179,7 @@ double DenseNode::pivot_of(const DenseData &data, int extra, int variable, const
 
 void DenseNode::times_matrix(const DenseData &data, const std::vector<double> &rho, int joining,
                              std::vector<double> &row) const {
-    row.assign(data.columns(), 0.0);
+    row.assign(padded(data.columns()), 0.0);
     for (int i = 0; i < data.rows(); ++i) {
         const double factor = rho[i];
         if (factor == 0.0) continue;
@@ -204,6 +231,7 @@ void DenseNode::append(int extra, const std::vector<double> &rho, int own_variab
     extras.push_back(extra);
     head.push_back(own_variable);
     y.push_back(0.0);
+    tie_y.push_back(0.0);
 }
 
 void DenseNode::exchange(int position, int variable, const std::vector<double> &entering) {
@@ -228,6 +256,10 @@ void DenseNode::exchange(int position, int variable, const std::vector<double> &
 
 void DenseNode::drop(const DenseData &data, int slot, int position) {
     const int row = data.rows() + slot, count = size(), own = data.columns() + data.rows();
+    const double *gone = column_of_inverse(row);
+    for (int p = 0; p < stride_; ++p) weight[p] -= gone[p] * gone[p];
+    weight.erase(weight.begin() + position);
+    weight.push_back(0.0);
     for (int i = row; i + 1 < count; ++i)
         std::copy_n(column_of_inverse(i + 1), stride_, column_of_inverse(i));
     inverse_.resize(static_cast<size_t>(count - 1) * stride_);
@@ -239,9 +271,9 @@ void DenseNode::drop(const DenseData &data, int slot, int position) {
     head.erase(head.begin() + position);
     extras.erase(extras.begin() + slot);
     y.erase(y.begin() + row);
+    tie_y.erase(tie_y.begin() + row);
     for (int &variable : head)
         if (variable > own + slot) --variable;
-    weigh();
 }
 
 void DenseNode::weigh() {

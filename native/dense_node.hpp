@@ -11,6 +11,9 @@ inline int padded(int size) { return (size + 7) / 8 * 8; }
 // HiGHS's basis statuses.
 constexpr int8_t kAtLower = 0, kBasic = 1, kAtUpper = 2, kAtZero = 3;
 
+// A dual below it is none: what has it is moved to no other bound, and enters without a step.
+constexpr double kNoDual = 1e-12;
+
 // Variables are numbered: columns, then the core rows' own variables, then those of binding extras by slot.
 class DenseNode {
   public:
@@ -28,17 +31,22 @@ class DenseNode {
     bool has_inverse() const { return !inverse_.empty(); }
     // The same, and y and d; boxed columns rest where these want them.
     bool refresh(const DenseData &data);
+    // To be called before the first pivot. Gives what is not basic reduced costs of a second kind, which decide
+    // between candidates of equal ratio: where water is worth nothing nine of ten steps have no length, and without
+    // these a problem wanders among such bases.
+    void begin(const DenseData &data);
     // Duals y of rows (size) and reduced costs d of columns from scratch, refined once: d = c - y A to rounding, and
     // that of a basic variable is what the inverse leaves of it.
     void price(const DenseData &data, std::vector<double> &y, std::vector<double> &d) const;
     // Values of the basic variables from scratch, refined once, and of all columns in `full`; false if the inverse is
     // not accurate enough for the rows to hold.
     bool place(const DenseData &data, const Side &side, std::vector<double> &x, std::vector<double> &full) const;
-    void fill_columns(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
-    // The same, but only what planes and cuts look at.
-    void fill_limited(const DenseData &data, const std::vector<double> &x, std::vector<double> &full) const;
+    // Values of all columns from those of basic variables.
+    void fill_columns(const std::vector<double> &x, std::vector<double> &full) const;
     // Pricing weights of basic columns, and 0 of others.
     void fill_weights(const DenseData &data, std::vector<double> &full) const;
+    // Puts a column at this status, and where it then is.
+    void put(const DenseData &data, int column, int8_t at);
     // Value of a variable that is not basic.
     double resting(const DenseData &data, const Side &side, int variable) const;
     // rho: the row of the inverse at a position, or that of an extra that is about to become a row.
@@ -63,12 +71,16 @@ class DenseNode {
     std::vector<int> extras;      // the extra of each row behind the core rows
     std::vector<int8_t> status;   // of columns and core rows
     std::vector<double> y, d;     // as the pivots have moved them
+    std::vector<double> tie_y, tie_d;  // likewise, of the second kind
+    std::vector<double> rest;     // where each column is that is not basic
+    std::vector<double> may;      // which way such a column may go: 1 up, -1 down, 0 not, or both ways
     std::vector<double> weight;   // squared norm of each row of the inverse
     std::vector<int> members;     // right-hand sides that have come to this basis
     int updates = 0;              // pivots since the inverse was made from scratch
 
   private:
     void weigh();
+    void rest_columns(const DenseData &data);
     void widen(int stride);
     int stride_ = 0;
     std::vector<double> inverse_;  // (row, position)

@@ -9,7 +9,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastAlpha = 1e-8;  // below it a variable does not take part: what that costs is found at the end
-constexpr double kGoodAlpha = 1e-7;   // below it one is only pivoted on if there is nothing better
+constexpr double kGoodAlpha = 1e-4;   // below it one is only pivoted on if there is nothing better
+constexpr double kSafeAlpha = 1e-3;   // below it likewise, if another one ties
+constexpr double kSlack = 1e-10;      // by how much the dual of one below that may come out wrong
 constexpr double kTie = 1e-9;         // ratios as near as this count as equal
 constexpr double kDrift = 1e-7;       // by how much an element may differ between row and column, relative
 
@@ -25,33 +27,54 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
     const double sign = leaving.direction;
     candidates_.clear();
     // At its lower bound a variable may rise if that helps, at its upper one fall, and a free one do either.
-    const auto add = [&](int variable, int8_t at, double alpha, double dual, double range) {
+    const auto add = [&](int variable, int8_t at, double alpha, double dual, double tie, double range) {
         const double slope = at == kAtUpper ? -sign * alpha : at == kAtLower ? sign * alpha : std::abs(alpha);
         if (slope < kLeastAlpha) return;
-        const double distance = at == kAtUpper ? -dual : at == kAtLower ? dual : 0.0;
-        candidates_.push_back({std::max(distance, 0.0) / slope, slope, range, alpha, variable});
+        const double side = at == kAtUpper ? -1.0 : at == kAtLower ? 1.0 : 0.0;
+        double distance = side * dual, tie_distance = side * tie;
+        if (distance < kNoDual) {
+            distance = 0.0;
+            tie_distance = std::max(tie_distance, 0.0);
+        }
+        // Else a small element, often rounding's, of one without a dual would end every step at nothing.
+        if (slope < kSafeAlpha) distance += kSlack;
+        candidates_.push_back({distance / slope, tie_distance / slope, slope, range, alpha, variable});
     };
-    for (int j : data_->movable) {
+    const auto add_column = [&](int j) {
         const int8_t at = node.status[j];
-        if (std::abs(row_[j]) < kLeastAlpha || at == kBasic) continue;
-        add(j, at, row_[j], node.d[j], at == kAtZero ? kInfinity : data_->upper[j] - data_->lower[j]);
+        add(j, at, row_[j], node.d[j], node.tie_d[j],
+            at == kAtZero ? kInfinity : data_->upper[j] - data_->lower[j]);
+    };
+    for (int first = 0; first < columns; first += 8) {  // most have nothing in them
+        const double *element = row_.data() + first, *may = node.may.data() + first;
+        double slope[8], most = 0.0;
+        for (int lane = 0; lane < 8; ++lane) slope[lane] = sign * element[lane] * may[lane];
+        for (int lane = 0; lane < 8; ++lane) most = std::max(most, slope[lane]);
+        if (most < kLeastAlpha) continue;
+        for (int lane = 0; lane < 8; ++lane)
+            if (slope[lane] >= kLeastAlpha) add_column(first + lane);
     }
-    for (int i = 0; i < rows; ++i) {
+    for (int j : data_->free)
+        if (node.status[j] == kAtZero) add_column(j);
+    for (int i : data_->movable_rows) {
         const int8_t at = node.status[columns + i];
-        if (at == kBasic || data_->stage.row_lower[i] == data_->stage.row_upper[i]) continue;
-        add(columns + i, at, -rho_[i], node.y[i], data_->stage.row_upper[i] - data_->stage.row_lower[i]);
+        if (at == kBasic) continue;
+        add(columns + i, at, -rho_[i], node.y[i], node.tie_y[i],
+            data_->stage.row_upper[i] - data_->stage.row_lower[i]);
     }
     for (size_t k = 0; k < node.extras.size(); ++k) {
         const int row = rows + static_cast<int>(k);
-        add(columns + row, data_->is_plane(node.extras[k]) ? kAtUpper : kAtLower, -rho_[row], node.y[row], kInfinity);
+        add(columns + row, data_->is_plane(node.extras[k]) ? kAtUpper : kAtLower, -rho_[row], node.y[row],
+            node.tie_y[row], kInfinity);
     }
 }
 
 // Sorts the candidates by ratio, as far as a step of this much excess can reach.
 void DenseSearch::order_candidates(double most) {
     const auto earlier = [](const Candidate &a, const Candidate &b) {
-        return a.ratio != b.ratio ? a.ratio < b.ratio
-                                  : (a.slope != b.slope ? a.slope > b.slope : a.variable < b.variable);
+        if (a.ratio != b.ratio) return a.ratio < b.ratio;
+        if (a.tie_ratio != b.tie_ratio) return a.tie_ratio < b.tie_ratio;
+        return a.slope != b.slope ? a.slope > b.slope : a.variable < b.variable;
     };
     double reach = kInfinity;  // where a step ends at the latest
     for (const Candidate &c : candidates_)
@@ -68,14 +91,14 @@ void DenseSearch::order_candidates(double most) {
     candidates_.resize(count);
 }
 
-// Which candidate enters after these many breakpoints: of those that tie with the last the one with the largest
-// element, and an earlier one rather than one that is too small to pivot on.
+// Which candidate enters after these many breakpoints: the last, or an earlier one with a larger element where that
+// one's is small; rather one that ties with it than another.
 int DenseSearch::entering(int passed) const {
     const Candidate &limit = candidates_[passed];
     int best = passed;
     for (int c = passed - 1; c >= 0; --c) {
         const bool ties = limit.ratio - candidates_[c].ratio <= kTie * std::max(1.0, limit.ratio);
-        if (!ties && candidates_[best].slope >= kGoodAlpha) break;
+        if (candidates_[best].slope >= (ties ? kSafeAlpha : kGoodAlpha)) break;
         if (candidates_[c].slope > candidates_[best].slope) best = c;
     }
     return best;
@@ -108,7 +131,7 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
         position = child.size();
         for (int member : members) {  // the extra's own variable, basic for a moment
             Walker &walker = walkers_[member];
-            child.fill_limited(*data_, walker.x, full_);
+            child.fill_columns(walker.x, full_);
             walker.x.resize(std::max<size_t>(walker.x.size(), position + 1), 0.0);
             walker.x[position] = data_->times(leaving.extra, full_.data());
         }
@@ -118,14 +141,15 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
     bool flips = false;
     for (int c = 0; c < entering; ++c) {
         const int flipped = candidates_[c].variable;
-        int8_t &at = child.status[flipped];
+        const int8_t at = child.status[flipped], other = at == kAtUpper ? kAtLower : kAtUpper;
         const double change = at == kAtUpper ? -candidates_[c].range : candidates_[c].range;
-        at = at == kAtUpper ? kAtLower : kAtUpper;
         flips = true;
         if (flipped >= columns) {
+            child.status[flipped] = other;
             amounts_[flipped - columns] += change;
             continue;
         }
+        child.put(*data_, flipped, other);
         for (int k = data_->stage.start[flipped]; k < data_->stage.start[flipped + 1]; ++k)
             amounts_[data_->stage.index[k]] -= data_->stage.value[k] * change;
         for (size_t k = 0; k < child.extras.size(); ++k)
@@ -135,17 +159,19 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
     column_.resize(child.stride(), 0.0);
     const double element = column_[position];
 
-    const double dual = variable < columns ? child.d[variable] : child.y[variable - columns];
-    double step = dual / candidate.alpha;
-    if (candidate.ratio == 0.0) step = 0.0;  // of the wrong sign by rounding: what it is off is found at the end
     const int leaver = child.head[position];
-    for (int j = 0; j < columns; ++j) child.d[j] -= step * row_[j];
-    for (int i = 0; i < child.size(); ++i) child.y[i] += step * rho_[i];
-    if (leaver < columns) child.d[leaver] = -step;
-    if (variable < columns)
-        child.d[variable] = 0.0;
-    else
-        child.y[variable - columns] = 0.0;
+    const auto move = [&](std::vector<double> &y, std::vector<double> &d, double ratio) {
+        double &dual = variable < columns ? d[variable] : y[variable - columns];
+        const double step = ratio == 0.0 ? 0.0 : dual / candidate.alpha;  // what rounding made wrong is found at the end
+        if (step != 0.0) {
+            for (int j = 0; j < columns; ++j) d[j] -= step * row_[j];
+            for (int i = 0; i < child.size(); ++i) y[i] += step * rho_[i];
+        }
+        if (leaver < columns) d[leaver] = -step;
+        dual = 0.0;
+    };
+    move(child.y, child.d, candidate.ratio);
+    move(child.tie_y, child.tie_d, candidate.tie_ratio);
 
     for (int member : members) {
         Walker &walker = walkers_[member];
@@ -166,9 +192,15 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
         walker.x[position] = before + change;
     }
     child.exchange(position, variable, column_);
-    if (leaver < core) child.status[leaver] = leaving.direction < 0 ? kAtLower : kAtUpper;
+    const auto put = [&](int moved, int8_t at) {
+        if (moved < columns)
+            child.put(*data_, moved, at);
+        else
+            child.status[moved] = at;
+    };
+    if (leaver < core) put(leaver, leaving.direction < 0 ? kAtLower : kAtUpper);
     if (variable < core) {
-        child.status[variable] = kBasic;
+        put(variable, kBasic);
     } else {  // an extra that is no longer binding
         child.drop(*data_, variable - core, position);
         for (int member : members) {

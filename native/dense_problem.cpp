@@ -11,7 +11,7 @@
 namespace {
 
 constexpr int kSlice = 128;  // right-hand sides at once, for each thread
-constexpr int kManyRows = 16;  // in an inverse: a pivot then costs more than two rounds do
+constexpr int kManyRows = 16;  // in an inverse: a pivot then costs more than what sharing it would save
 
 }  // namespace
 
@@ -20,6 +20,21 @@ DenseProblem::DenseProblem(StageData data, int threads)
     for (int row : data_.stage.row_state.row) moves_[row] = 1;
     for (int row : data_.stage.row_noise.row) moves_[row] = 1;
     keep_starts(0, 0, nullptr, 1);
+}
+
+// The start of `own` or of the known ones that promises most, but for one that was tried in vain.
+const Start *DenseProblem::most_promising(const Side &side, const Starts &own, const Start *vain) const {
+    const Start *found = nullptr;
+    double best = 0.0;
+    for (const Starts *among : {&own, &starts_})
+        for (const std::shared_ptr<Start> &start : *among) {
+            if (!start || start.get() == vain) continue;
+            const double promise = start->promise(side);
+            if (found && !(promise > best)) continue;
+            best = promise;
+            found = start.get();
+        }
+    return found;
 }
 
 // Calls found(task, optimum), from any thread, for every task that ends with a clean optimum: from the start that
@@ -42,16 +57,7 @@ std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int
     run_crew(std::min(threads_, count), [&](int) {
         for (int k = next++; k < count; k = next++) {
             data_.place(tasks[k].state, tasks[k].noise, sides_[k]);
-            double best = 0.0;
-            const auto consider = [&](const std::shared_ptr<Start> &start) {
-                if (!start || start.get() == tasks[k].vain) return;
-                const double promise = start->promise(sides_[k]);
-                if (chosen[k] && !(promise > best)) return;
-                best = promise;
-                chosen[k] = start.get();
-            };
-            if (tasks[k].own) std::for_each(tasks[k].own->begin(), tasks[k].own->end(), consider);
-            std::for_each(starts_.begin(), starts_.end(), consider);
+            chosen[k] = most_promising(sides_[k], tasks[k].own, tasks[k].vain);
         }
     });
     // Those with the same start go together, but not so many that a thread is left without work.
@@ -80,17 +86,10 @@ std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int
         static thread_local DenseSearch search;
         search.pivots = 0;
         for (int g = next++; g < work; g = next++) {
-            const DenseNode &start = groups[g].start->node;
-            DenseNode fresh;
-            if (!start.has_inverse()) {
-                fresh = start;
-                if (!fresh.refresh(data_)) continue;
-            }
-            search.run(data_, start.has_inverse() ? start : fresh, sides_, groups[g].members,
-                       [&](int k, const Optimum &optimum) {
-                           found(tasks[k].number, optimum);
-                           is_done[k] = 1;
-                       });
+            run_from(*groups[g].start, search, sides_, groups[g].members, [&](int k, const Optimum &optimum) {
+                found(tasks[k].number, optimum);
+                is_done[k] = 1;
+            });
         }
         const std::lock_guard<std::mutex> lock(totals);
         pivots += search.pivots;
@@ -104,44 +103,81 @@ std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int
     return left;
 }
 
+void DenseProblem::run_from(const Start &start, DenseSearch &search, const std::vector<Side> &sides,
+                            const std::vector<int> &which, const DenseSearch::Found &found) const {
+    if (start.node.has_inverse()) {
+        search.run(data_, start.node, sides, which, found);
+        return;
+    }
+    DenseNode fresh = start.node;
+    if (fresh.refresh(data_)) search.run(data_, fresh, sides, which, found);
+}
+
+// The openings of a unit in their order, each from the most promising of the known starts and of what those before it
+// came to.
+void DenseProblem::solve_in_turn(int count, const double *state, const double *noises, DenseSearch &search,
+                                 const DenseSearch::Found &found) const {
+    static thread_local std::vector<Side> side(1);
+    static const std::vector<int> alone{0};
+    Starts own;
+    for (int place = 0; place < count; ++place) {
+        data_.place(state, noises + static_cast<size_t>(place) * data_.stage.noises, side[0]);
+        const Start *start = nullptr;
+        bool is_done = false;
+        for (int attempt = 0; attempt < 2 && !is_done; ++attempt) {
+            start = most_promising(side[0], own, start);
+            if (!start) break;
+            run_from(*start, search, side, alone, [&](int, const Optimum &optimum) {
+                is_done = true;
+                found(place, optimum);
+                if (place + 1 < count) own.push_back(start_of(optimum));
+            });
+        }
+    }
+}
+
 bool DenseProblem::solve_units(int units, const double *states, const int *first, const int *last,
                                const double *noises, std::vector<Solved> &solved, int8_t *bases_out,
                                uint8_t *failed) {
     const size_t width = data_.stage.states_in, length = basis_length();
-    const bool is_large = data_.rows() >= kManyRows;
     std::vector<int> unit_of, first_of;
-    int most = 0;
     for (int unit = 0; unit < units; ++unit) {
         first_of.push_back(static_cast<int>(unit_of.size()));
         unit_of.insert(unit_of.end(), last[unit] - first[unit], unit);
-        most = std::max(most, last[unit] - first[unit]);
     }
     solved.assign(unit_of.size(), {});
-    // The first opening of every unit, then the second, the next two, the next four: each may start from what those
-    // before it in its unit came to.
-    int helpful = 0;  // so many are followed by others
-    while (is_large && std::max(1, 2 * helpful) < most) helpful = std::max(1, 2 * helpful);
-    std::vector<Starts> own(units, Starts(helpful));
     const auto take = [&](int task, const Optimum &optimum) {
-        const int unit = unit_of[task], place = task - first_of[unit];
+        const int unit = unit_of[task];
         Solved &result = solved[task];
         result.is_clean = true;
         result.value = optimum.dual * data_.stage.cost_scale;
         result.slope.assign(width, 0.0);
         add_slope(optimum, result.slope.data());
         result.binding = optimum.node.extras;
-        if (place == 0) write_basis(optimum.node, bases_out + unit * length);
-        if (place < helpful) own[unit][place] = start_of(optimum);
+        if (task == first_of[unit]) write_basis(optimum.node, bases_out + unit * length);
     };
-    std::vector<Task> tasks;
-    for (int begin = 0, end; begin < most; begin = end) {
-        end = is_large ? std::max(1, 2 * begin) : most;
-        tasks.clear();
-        for (int unit = 0; unit < units; ++unit)
-            for (int place = begin; place < end && first[unit] + place < last[unit]; ++place)
-                tasks.push_back({states + unit * width,
-                                 noises + static_cast<size_t>(first[unit] + place) * data_.stage.noises,
-                                 first_of[unit] + place, &own[unit]});
+    const auto noise_of = [&](int unit, int place) {
+        return noises + static_cast<size_t>(first[unit] + place) * data_.stage.noises;
+    };
+    if (data_.rows() >= kManyRows) {
+        std::atomic<int> next{0};
+        std::mutex totals;
+        run_crew(std::min(threads_, units), [&](int) {
+            static thread_local DenseSearch search;
+            search.pivots = 0;
+            for (int unit = next++; unit < units; unit = next++)
+                solve_in_turn(last[unit] - first[unit], states + unit * width, noise_of(unit, 0), search,
+                              [&](int place, const Optimum &optimum) { take(first_of[unit] + place, optimum); });
+            const std::lock_guard<std::mutex> lock(totals);
+            pivots += search.pivots;
+        });
+        solves += static_cast<int64_t>(unit_of.size());
+    } else {
+        std::vector<Task> tasks;
+        for (size_t task = 0; task < unit_of.size(); ++task) {
+            const int unit = unit_of[task], place = static_cast<int>(task) - first_of[unit];
+            tasks.push_back({states + unit * width, noise_of(unit, place), static_cast<int>(task)});
+        }
         solve(tasks, take);
     }
     std::fill(failed, failed + units, 0);
@@ -193,14 +229,18 @@ bool DenseProblem::by_opening(int units, const double *states, const int *first,
     return all;
 }
 
-bool DenseProblem::dispatch(int units, const double *states, const double *noises, double *objectives,
-                            double *futures, double *next_states, int8_t *bases_out, double *primal,
-                            double *row_dual, uint8_t *failed) {
+bool DenseProblem::dispatch(int units, const double *states, const double *noises, const int8_t *bases, int length,
+                            double *objectives, double *futures, double *next_states, int8_t *bases_out,
+                            double *primal, double *row_dual, uint8_t *failed) {
     const StageData &stage = data_.stage;
+    std::vector<Starts> own(units, Starts(length > 0));
     std::vector<Task> tasks;
-    for (int unit = 0; unit < units; ++unit)
+    for (int unit = 0; unit < units; ++unit) {
+        const int8_t *basis = bases + static_cast<size_t>(unit) * length;
+        if (length > 0) own[unit][0] = start_of(basis, extras_of(basis, length));
         tasks.push_back({states + static_cast<size_t>(unit) * stage.states_in,
-                         noises + static_cast<size_t>(unit) * stage.noises, unit});
+                         noises + static_cast<size_t>(unit) * stage.noises, unit, own[unit]});
+    }
     std::fill(failed, failed + units, 1);
     solve(tasks, [&](int unit, const Optimum &optimum) {
         failed[unit] = 0;

@@ -56,9 +56,11 @@ class DenseProblem {
     // The same, each opening on its own: `most` places a unit, those beyond its openings left as they are.
     bool by_opening(int units, const double *states, const int *first, const int *last, const double *noises, int most,
                     double *values, double *slopes, int8_t *bases_out, uint8_t *failed);
-    // Optimal dispatch of each of `units` pairs of state and noise.
-    bool dispatch(int units, const double *states, const double *noises, double *objectives, double *futures,
-                  double *next_states, int8_t *bases_out, double *primal, double *row_dual, uint8_t *failed);
+    // Optimal dispatch of each of `units` pairs of state and noise, which may start from its own basis, too, of this
+    // length, if that is not 0.
+    bool dispatch(int units, const double *states, const double *noises, const int8_t *bases, int length,
+                  double *objectives, double *futures, double *next_states, int8_t *bases_out, double *primal,
+                  double *row_dual, uint8_t *failed);
 
     const DenseData &data() const { return data_; }
     int rows() const { return inside_.rows(); }
@@ -71,14 +73,20 @@ class DenseProblem {
     struct Task {
         const double *state, *noise;
         int number;
-        const Starts *own = nullptr;  // may start from those that are there, too
+        Starts own = {};              // may start from these, too
         const Start *vain = nullptr;  // has tried this one
     };
+    const Start *most_promising(const Side &side, const Starts &own, const Start *vain) const;
+    void run_from(const Start &start, DenseSearch &search, const std::vector<Side> &sides,
+                  const std::vector<int> &which, const DenseSearch::Found &found) const;
+    void solve_in_turn(int count, const double *state, const double *noises, DenseSearch &search,
+                       const DenseSearch::Found &found) const;
     void solve(const std::vector<Task> &tasks, const DenseSearch::Found &found);
     std::vector<Task> solve_slice(const Task *tasks, int count, const DenseSearch::Found &found);
     bool solve_units(int units, const double *states, const int *first, const int *last, const double *noises,
                      std::vector<Solved> &solved, int8_t *bases_out, uint8_t *failed);
     void add_slope(const Optimum &optimum, double *slope) const;
+    std::vector<int> extras_of(const int8_t *basis, int length) const;
     std::shared_ptr<Start> start_of(const int8_t *basis, const std::vector<int> &extras) const;
     std::shared_ptr<Start> start_of(const Optimum &optimum) const;
     bool sum_up(Start &start) const;

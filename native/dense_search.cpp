@@ -31,6 +31,7 @@ void DenseSearch::run(const DenseData &data, const DenseNode &start, const std::
     if (walkers_.size() < sides.size()) walkers_.resize(sides.size());
     std::unique_ptr<DenseNode> root = copy_of(start);
     root->members = which;
+    root->begin(data);
     for (int member : which) {
         Walker &walker = walkers_[member];
         walker.side = &sides[member];
@@ -116,7 +117,7 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
         }
     }
     if (data_->extras() == 0) return leaving.position >= 0;
-    node.fill_limited(*data_, walker.x, full_);
+    node.fill_columns(walker.x, full_);
     for (const DenseData::Violation &most : {data_->most_violated_plane(*walker.side, full_.data(), weights_.data()),
                                             data_->most_violated_cut(*walker.side, full_.data(), weights_.data())}) {
         const bool is_row = std::find(node.extras.begin(), node.extras.end(), most.extra) != node.extras.end();
@@ -140,7 +141,7 @@ bool DenseSearch::settle(const DenseNode &node, int member, const Found &found) 
         has_exact_duals_ = true;
     }
     if (!walker.is_accurate) return false;
-    node.fill_columns(*data_, walker.x, full_);
+    node.fill_columns(walker.x, full_);
     double primal = 0.0, dual = 0.0;
     for (int i = 0; i < rows; ++i) {
         const double y = exact_y_[i];

@@ -42,7 +42,7 @@ class DenseSearch {
         int member;
     };
     struct Candidate {
-        double ratio, slope, range, alpha;
+        double ratio, tie_ratio, slope, range, alpha;
         int variable;
     };
     bool choose(const DenseNode &node, int member, Leaving &leaving);

@@ -27,14 +27,9 @@ void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_
         const bool is_new = std::find(kept.begin(), kept.end(), start) == kept.end();
         if (start && is_new && kept.size() < most) kept.push_back(start);
     };
-    std::vector<int> extras;
     for (int b = 0; b < count; ++b) {
         const int8_t *basis = bases + static_cast<size_t>(b) * length;
-        extras.clear();
-        for (int extra = 0; extra < data_.extras(); ++extra) {
-            const int place = inside_.extra_place(extra);  // of a cut that is younger than the basis: beyond its end
-            if (place < length && basis[place] != kBasic && basis[place] != kUsedLater) extras.push_back(extra);
-        }
+        const std::vector<int> extras = extras_of(basis, length);
         const auto is_same = [&](const std::shared_ptr<Start> &other) {
             return other->node.extras == extras && std::memcmp(other->given.data(), basis, core) == 0;
         };
@@ -52,6 +47,15 @@ void DenseProblem::keep_starts(int count, int length, const int8_t *bases, size_
     for (int j = 0; j < data_.columns(); ++j) slacks[j] = kAtLower;  // moved to where it is dual feasible
     keep(start_of(slacks.data(), {}));
     starts_.swap(kept);
+}
+
+std::vector<int> DenseProblem::extras_of(const int8_t *basis, int length) const {
+    std::vector<int> extras;
+    for (int extra = 0; extra < data_.extras(); ++extra) {
+        const int place = inside_.extra_place(extra);  // of a cut that is younger than the basis: beyond its end
+        if (place < length && basis[place] != kBasic && basis[place] != kUsedLater) extras.push_back(extra);
+    }
+    return extras;
 }
 
 void DenseProblem::write_starts(int8_t *bases_out) const {
@@ -99,8 +103,8 @@ bool DenseProblem::sum_up(Start &start) const {
     const auto rest = [](int8_t &at, double dual, double lower, double upper, double tolerance) {
         const bool has_lower = std::isfinite(lower), has_upper = std::isfinite(upper);
         if (at != kAtLower && at != kAtUpper) at = has_lower ? kAtLower : has_upper ? kAtUpper : kAtZero;
-        if (at == kAtLower && (!has_lower || (dual < 0.0 && has_upper))) at = has_upper ? kAtUpper : kAtZero;
-        if (at == kAtUpper && (!has_upper || (dual > 0.0 && has_lower))) at = has_lower ? kAtLower : kAtZero;
+        if (at == kAtLower && (!has_lower || (dual < -kNoDual && has_upper))) at = has_upper ? kAtUpper : kAtZero;
+        if (at == kAtUpper && (!has_upper || (dual > kNoDual && has_lower))) at = has_lower ? kAtLower : kAtZero;
         if (at == kAtZero) return std::abs(dual) <= tolerance;
         return (at == kAtLower ? dual : -dual) >= -tolerance || lower == upper;
     };

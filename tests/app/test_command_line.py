@@ -12,6 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 
@@ -75,9 +78,16 @@ def test_a_risk_averse_bound_is_labelled_and_not_compared(pycobre_run, last_reco
     assert result["lower_bound"] == pytest.approx(17500.0)
     assert result["simulated_mean"] < 17500.0
     assert (result["risk_averse"], result["bound_holds"]) == (True, None)
+    costs = Results.open(tmp_path / "out").scenarios.to_pandas()["cost"].sort_values(ascending=False)
+    share = np.clip(len(costs) / 3.0 - np.arange(len(costs)), 0.0, 1.0)
+    assert result["simulated_risk_adjusted"] == pytest.approx(costs @ share / share.sum())
     assert "risk-averse" in ran.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["run"]["risk_averse"] is True
+    stages["stages"][0]["risk_measure"] = "expectation"
+    (case / "stages.json").write_text(json.dumps(stages))
+    mixed = pycobre_run("run", case, "--out", tmp_path / "mixed", "--json")
+    assert last_record(mixed.stdout)["simulated_risk_adjusted"] is None  # no one measure of all stages
 
 
 def test_pipe_gets_a_table_of_fixed_width(pycobre_run, toy, tmp_path):
@@ -147,6 +157,40 @@ def test_validate_lists_every_problem_by_file(pycobre_run, last_record, toy, tmp
     assert told.returncode == 3
     assert last_record(told.stdout)["status"] == "failed"
     assert pycobre_run("validate", toy).returncode == 0
+
+
+def test_validate_finds_scenarios_that_a_run_would_refuse(pycobre_run, toy, tmp_path):
+    case = tmp_path / "case"
+    shutil.copytree(toy, case)
+    place = case / "scenarios" / "inflow_seasonal_stats.parquet"
+    stats = pq.read_table(place)
+    column = stats.schema.get_field_index("std_m3s")
+    certain = stats.set_column(column, stats.schema.field(column), pa.array([0.0] * stats.num_rows))
+    pq.write_table(certain, place)
+    given = [{"scenario_id": 0, **row, "value_m3s": 1.0} for row in stats.to_pylist()]
+    names = {
+        "scenario_id": pa.int32(),
+        "stage_id": pa.int32(),
+        "hydro_id": pa.int32(),
+        "value_m3s": pa.float64(),
+    }
+    table = pa.table({name: pa.array([row[name] for row in given], type) for name, type in names.items()})
+    pq.write_table(table, place.with_name("external_inflow_scenarios.parquet"))
+    external = "simulation.scenario_source.inflow.scheme=external"
+    told = pycobre_run("validate", case, "--set", external)
+    assert told.returncode == 3
+    assert "can't be replayed: hydro 0 is certain in stage 0" in told.stdout
+    assert pycobre_run("run", case, "--out", tmp_path / "out", "--set", external).returncode == 3
+
+
+def test_validate_says_what_to_do_with_a_case_of_the_old_format(pycobre_run, toy, tmp_path):
+    case = tmp_path / "case"
+    shutil.copytree(toy, case)
+    stages = json.loads((case / "stages.json").read_text())
+    for stage in stages["stages"]:
+        stage["num_scenarios"] = stage.pop("num_openings")
+    (case / "stages.json").write_text(json.dumps(stages))
+    assert "pycobre migrate OLD NEW" in pycobre_run("validate", case).stdout
 
 
 def test_check_tells_of_results_that_were_changed_or_are_none(pycobre_run, toy, tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from case import exercise as e
+from case.delay_fields import COMMITMENTS, LATER, RELEASES, ahead, river
 from case.exercise import (
     BOUNDS,
     CONFIG,
@@ -72,7 +73,7 @@ BROKEN: dict[str, Broken] = {
     "referential.4": breaks(e.constraints, CONSTRAINT_BOUNDS, "bound_lower.0", None,
                             (CONSTRAINT_BOUNDS, "bound_upper.0", None), field="bound_lower"),
     "referential.5": breaks(e.constraints, CONSTRAINT_BOUNDS, "bound_lower.0", 30.0, field="bound_lower"),
-    "referential.6": breaks(e.constraints, CONSTRAINT_BOUNDS, "constraint_id.0", 2, field=None,
+    "referential.6": breaks(e.constraints, CONSTRAINT_BOUNDS, "constraint_id.1", 1, field="expression",
                             where=CONSTRAINTS),
     "referential.7": breaks(e.changed, BOUNDS.format("ncs"), "stage_id.0", 9, field="stage_id"),
     "referential.8": breaks(e.network, e.SOURCE_FACTORS, "non_controllable_factors.0.stage_id", 9),
@@ -104,9 +105,16 @@ BROKEN: dict[str, Broken] = {
     "semantic.5a.11": breaks(e.planes, PLANES, "stage_id", [0, 1], field="stage_id"),
     "semantic.5a.12": breaks(e.planes, PLANES, "gamma_s.0", 0.1, field="gamma_s"),
     "semantic.5a.13": breaks(e.small, e.THERMALS, "thermals.0.generation.min_mw", 70.0),
+    "semantic.5a.14": breaks(ahead, e.THERMALS, "thermals.0.anticipated_config.lead_stages", 0),
+    "semantic.5a.15": breaks(ahead, INITIAL, f"{COMMITMENTS}.1.end_date", "2024-01-31", field=COMMITMENTS),
+    "semantic.5a.17": breaks(e.constraints, CONSTRAINTS, "constraints.1.expression",
+                             "anticipated_decision(4) <= @least + 0*@energy"),
     "semantic.5a.19": breaks(e.network, e.PUMPING, "pumping_stations.0.destination_hydro_id", 5),
     "semantic.5a.20": breaks(e.constraints, CONSTRAINTS, "constraints.1.expression",
                              "thermal_generation(4, 7) <= 1"),
+    "semantic.5a.28": warns(ahead, LATER, "stages.0.duration_hours", 168.0,
+                            (LATER, "stages.1.start_date", "2024-04-08"),
+                            field="anticipated_config.lead_stages", where=e.THERMALS),
     "semantic.5a.29": breaks(e.annual, STAGES, "season_definitions.cycle_type", "custom", field=None,
                              where=e.ANNUAL),
     "semantic.5a.30": breaks(e.small, INITIAL, "recent_observations.0.start_date", "2023-12-05",
@@ -125,6 +133,7 @@ BROKEN: dict[str, Broken] = {
     "semantic.5a.46": breaks(e.limits, HYDRO_BOUNDS, "min_diversion_m3s.0", 1.0, (HYDROS,
                                                                                   "hydros.0.diversion", None),
                              field="min_diversion_m3s"),
+    "semantic.5a.47": breaks(ahead, LATER, "stages.0.start_date", "2024-04-02", field="stages"),
     "semantic.5a.49": breaks(e.changed, THERMAL_BOUNDS, "stage_id.0", 9, field="stage_id"),
     "semantic.5a.50": breaks(e.small, HYDROS, "hydros.0.evaporation", {"coefficients_mm": [1.0] * 12},
                              field="hydro_id", where=GEOMETRY),
@@ -134,6 +143,10 @@ BROKEN: dict[str, Broken] = {
                             (PARAMETERS, "scalar_parameters.3", {
                                 "id": 4, "name": "most", "kind": "computed",
                                 "computed_spec": {"tag": "max_stored_energy", "hydro_id": 3}})),
+    "travel_time.1": breaks(river, HYDROS, "hydros.0.travel_time_hours", -1.0),
+    "travel_time.4": breaks(river, HYDROS, "hydros.0.travel_time_hours", 3000.0),
+    "travel_time.5": breaks(river, INITIAL, f"{RELEASES}.0.start_date", "2023-12-31", field=RELEASES),
+    "travel_time.5b": breaks(river, INITIAL, f"{RELEASES}.0.end_date", "2024-01-02", field=RELEASES),
     "semantic.5b.1": breaks(e.small, STAGES, "policy_graph.transitions",
                             [{"source_id": 0, "target_id": 9,
                               "probability": 1.0}], field="policy_graph.transitions[0]"),
@@ -181,22 +194,22 @@ BROKEN: dict[str, Broken] = {
 }
 
 _NODES = "graphs of nodes are refused whole (policy_graph.nodes)"
-_AHEAD = "dispatch that is decided ahead is refused whole (anticipated_config)"
-_TRAVEL = "water that takes time to the next plant is refused whole (travel_time_hours)"
 _PRICES = "prices are taken as they are given, in whatever order they stand"
 WITHOUT: dict[str, str] = {
     "schema.1": "a file that can't be read is made by its rights alone: tests/case/test_robust.py",
     "referential.11": "contracts are modelled, so no term of them is without effect",
-    **dict.fromkeys(("semantic.5a.14", "semantic.5a.15", "semantic.5a.17", "semantic.5a.18", "semantic.5a.28",
-                     "semantic.5a.38", "semantic.5a.47"), _AHEAD),
+    "semantic.5a.18": "thermal_generation is what is delivered, anticipated_decision what is decided",
     "semantic.5a.31": "periods that no model reads are not looked at",
     "semantic.5a.33": "lags are whole periods: a season under way is its first stage's own",
     "semantic.5a.34a": "negative inflows are observed, and documented as allowed",
+    "semantic.5a.38": "what is decided ahead is a mean, and has to fit within the mean of its blocks' limits",
     **dict.fromkeys(("semantic.5a.41", "semantic.5a.43", "semantic.5a.44"),
                     "limits of the plant, of its group and of a stage all hold, whichever is the tighter"),
     "semantic.5a.52": "a station is off while one of its reservoirs is not there",
-    **dict.fromkeys(("travel_time.1", "travel_time.2", "travel_time.3", "travel_time.4", "travel_time.5",
-                     "travel_time.5b", "travel_time.6", "travel_time.12"), _TRAVEL),
+    "travel_time.2": "no time is no delay, as where it is left out",
+    "travel_time.3": "a short delay is one like any other",
+    "travel_time.6": "each river has its own delay, whatever else comes to the plant below",
+    "travel_time.12": "water that comes to a plant out of service flows on",
     "semantic.5b.3": "horizons that repeat are refused whole (policy_graph.type)",
     "semantic.5b.8": _PRICES,
     "semantic.5b.9": _PRICES,

@@ -431,6 +431,8 @@ def test_a_directory_that_is_not_there_is_a_problem_too(tmp_path: Path) -> None:
         load_case(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
     assert check_case(tmp_path / "file")[1][0].message == "is not a directory"
+    (told,) = check_case(tmp_path)[1]  # the directory above the case, say
+    assert told.message == "holds none of the files of a case"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from case.fields import ROWS
 from case.rules import BROKEN, WITHOUT, Broken
 from case.test_every_field import put
 
@@ -20,6 +21,15 @@ def test_every_rule_has_an_input_that_breaks_it_or_a_reason() -> None:
     assert len(BROKEN) + len(WITHOUT) >= PUBLISHED
     assert len(BROKEN) >= 60
     assert all(re.fullmatch(r"[a-z_]+(\.[0-9A-Za-z]+)+", rule) for rule in (*BROKEN, *WITHOUT))
+
+
+def test_what_is_said_to_be_refused_whole_is() -> None:
+    said = {
+        match[1] for reason in WITHOUT.values() if (match := re.search(r"refused whole \((.+)\)", reason))
+    }
+    for field in said:
+        promises = {row.promise for row in ROWS if f"{row.leaf}.".startswith((f"{field}.", f"{field}[]"))}
+        assert promises == {"refused"}, field
 
 
 @pytest.mark.parametrize("rule", BROKEN)

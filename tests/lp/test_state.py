@@ -77,5 +77,6 @@ def test_the_mean_of_a_season_becomes_the_lag_with_its_last_stage():
 
     # Replaying these inflows asks for the same noise.
     wanted = tuple(np.array([[inflow, 10.0 + 2.0 * noise[t, 1]]]) for t, inflow in enumerate(inflows))
-    replay = replay_inflows(recursion, given, wanted)
+    names = ["hydro 0", "hydro 1"], [f"stage {t}" for t in range(4)]
+    replay = replay_inflows(recursion, given, wanted, *names)
     assert np.array([replay.at(t, 0) for t in range(4)]) == pytest.approx(noise)

@@ -23,6 +23,13 @@ def test_weights_are_the_worst_that_the_measure_allows(tail, weight):
         assert ours @ row == pytest.approx(expected)
 
 
+def test_the_measure_of_scenarios_counts_a_part_of_the_scenario_at_its_edge():
+    costs = np.array([5.0, 1.0, 9.0, 7.0])
+    # The dearest three eighths are the 9 and half of the 7.
+    assert Cvar(0.375, 0.4).of(costs) == pytest.approx(0.6 * 5.5 + 0.4 * (9.0 + 0.5 * 7.0) / 1.5)
+    assert Cvar(1.0, 0.4).of(costs) == pytest.approx(5.5)
+
+
 def test_equal_costs_are_told_apart_by_their_order():
     weights = Cvar(0.25, 1.0).weights(np.array([[1.0, 2.0, 2.0, 0.0]]), np.full(4, 0.25))
     assert weights.tolist() == [[0.0, 1.0, 0.0, 0.0]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pycobre.system import Evaporation, Service, Thermal
@@ -32,8 +34,6 @@ def test_d08_evaporates_by_the_mean_of_both_storages(plan, evaporating):
 
 
 def test_evaporation_is_missed_down_to_nothing_and_not_beyond(plan, evaporating, hydro):
-    from dataclasses import replace
-
     cheap = replace(hydro().penalties, evaporation_below_cost_per_m3s_h=1e-3,
                     evaporation_above_cost_per_m3s_h=1e9)  # fmt: skip
     bound, _, operation = plan(evaporating(Evaporation(4.0, 0.0), Evaporation(0.0, 0.0), penalties=cheap))
@@ -41,6 +41,17 @@ def test_evaporation_is_missed_down_to_nothing_and_not_beyond(plan, evaporating,
     assert operation[0].evaporated_m3s[0, 0] == pytest.approx(0.0, abs=1e-9)
     assert operation[0].costs["evaporation_violation"][0] == pytest.approx(730.0 * 4e-3)
     assert bound == pytest.approx(23635000.0 / 9.0 + 730.0 * 4e-3, rel=1e-9)
+
+
+def test_more_evaporates_than_does_where_that_is_the_cheapest_way_for_water_to_go(plan, evaporating, hydro):
+    # Full and without turbines: what comes beyond 4 m³/s in the first month goes into the air at 2, in either
+    # month, and not down the river at 9.
+    prices = replace(hydro().penalties, evaporation_above_cost_per_m3s_h=2.0, spillage_cost_per_m3s_h=9.0)
+    full = {"initial": 200.0, "turbined_max_m3s": 0.0, "outflow_max_m3s": 1e3, "penalties": prices}
+    bound, _, operation = plan(evaporating(Evaporation(4.0, 0.0), Evaporation(0.0, 0.0), **full))
+    assert sum(stage.evaporation_above_m3s[0, 0] for stage in operation) == pytest.approx(46.0)
+    assert sum(stage.evaporated_m3s[0, 0] for stage in operation) == pytest.approx(50.0)
+    assert bound == pytest.approx(36500.0 * 160.0 + 730.0 * 2.0 * 46.0, rel=1e-9)
 
 
 @pytest.fixture
@@ -66,8 +77,6 @@ def channel(system, stages, bus, hydro):
     ],
 )
 def test_water_is_diverted_as_far_as_it_pays(plan, channel, hydro, upper, price, flow):
-    from dataclasses import replace
-
     penalties = replace(hydro().penalties, diversion_cost_per_m3s_h=price)
     bound, _, (operation,) = plan(channel(penalties=penalties, **upper))
     assert operation.diverted_m3s[0, 0, 0] == pytest.approx(flow, abs=1e-9)

@@ -135,8 +135,14 @@ def test_a_season_with_one_value_in_most_years_is_certain():
     models, ratio, remarks, moments = fit(history(inflow))
     assert (moments[0].mean[4], moments[0].std[4]) == (7.0, 0.0)
     assert models[0][4].coefficients == []
-    assert [(r.season, "same in most years" in r.what) for r in remarks] == [(4, True)]
+    assert [(r.season, "is taken as certain" in r.what) for r in remarks] == [(4, True)]
     assert ratio[0, 4] == 1.0
+    given = np.array([[2.0] * 12])  # the case says how much it varies, and that holds
+    models, _, remarks = estimate(moments, PLAIN, given)
+    assert models[0][4].coefficients == []
+    assert [r.what.partition(": ")[2] for r in remarks] == [
+        "no autoregression, but the deviation that is given"
+    ]
 
 
 def test_gaps_leave_out_the_pairs_that_they_touch():

@@ -9,6 +9,7 @@ from pycobre.stochastic import ForwardNoise, Purpose, Replay, generator, inflow_
 from pycobre.system import InflowStatistics
 
 TERMS = {"inflow": np.arange(2), "load": np.array([2])}
+NAMES = (("hydro 3", "hydro 5"), ("stage 0", "stage 1", "stage 2"))
 FACTOR = np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
 
 
@@ -72,7 +73,7 @@ def test_replayed_noise_gives_exactly_the_inflows_of_the_scenario():
     given = statistics(2.0)
     recursion = inflow_recursion(given, ())
     wanted = tuple(np.random.default_rng(t).gamma(3.0, 5.0, (count, 2)) for t, count in enumerate((3, 3, 1)))
-    replay = replay_inflows(recursion, given, wanted)
+    replay = replay_inflows(recursion, given, wanted, *NAMES)
     for k in range(3):
         lags = given.past_m3s.copy()
         for t in range(3):
@@ -85,7 +86,7 @@ def test_replayed_noise_gives_exactly_the_inflows_of_the_scenario():
 def test_an_inflow_without_deviation_can_only_be_replayed_as_it_is():
     given = statistics(0.0)
     recursion = inflow_recursion(given, ())
-    replay = replay_inflows(recursion, given, tuple(np.array([[7.0, 20.0]]) for _ in range(3)))
+    replay = replay_inflows(recursion, given, tuple(np.array([[7.0, 20.0]]) for _ in range(3)), *NAMES)
     assert replay.at(0, 0)[1] == 0.0
-    with pytest.raises(ValueError, match="hydro number 1 is certain in stage number 2"):
-        replay_inflows(recursion, given, (*[np.array([[7.0, 20.0]])] * 2, np.array([[7.0, 21.0]])))
+    with pytest.raises(ValueError, match="hydro 5 is certain in stage 2, at 20 m³/s"):
+        replay_inflows(recursion, given, (*[np.array([[7.0, 20.0]])] * 2, np.array([[7.0, 21.0]])), *NAMES)

@@ -155,6 +155,7 @@ class DenseProblem:
         self,
         states: _Floats,
         noises: _Floats,
+        bases: _Bytes,
         objectives: _Floats,
         futures: _Floats,
         next_states: _Floats,

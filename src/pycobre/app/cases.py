@@ -9,13 +9,19 @@ import typer
 from rich.console import Console
 
 from pycobre.app.records import dump, tell
-from pycobre.case import check_case, export_schemas, migrate
+from pycobre.case import check_case, export_schemas, migrate, seem_old
 from pycobre.errors import CaseError
+from pycobre.study import Study
 
 
 def tell_problems(case: Path, overrides: dict[str, object], as_json: bool) -> None:
     """Print every problem of *case*, grouped by file, or as records; end with exit code 3 if it can't run."""
     found, problems = check_case(case, overrides)
+    if found is not None:
+        try:
+            Study(found)
+        except CaseError as error:  # scenarios that the inflow models can't replay
+            found, problems = None, error.problems + problems
     if as_json:
         for problem in problems:
             tell(dump({"type": "problem", **vars(problem)}))
@@ -29,6 +35,8 @@ def tell_problems(case: Path, overrides: dict[str, object], as_json: bool) -> No
     if found is None:
         errors = sum(problem.kind != "warning" for problem in problems)
         console.print(f"{errors} problem{'s' if errors != 1 else ''}: the case can't run", style="bold red")
+        if seem_old(problems):
+            console.print("it seems to be of Cobre 0.5.1: pycobre migrate OLD NEW makes a 0.18 case of it")
         raise typer.Exit(3)
     console.print(f"the case is sound: {found.system.contents}", style="bold green")
 

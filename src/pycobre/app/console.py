@@ -124,10 +124,15 @@ class RunConsole:
         self._print(f"{event.status}: {event.reason} after {iterations}", "bold")
         kind = "risk-averse bound" if event.risk_averse else "lower bound"
         apart = "  not to be compared with a plain mean" if event.risk_averse else ""
-        self._print(f"  {kind:17}{event.lower_bound:20,.4f}{apart}")
+        self._print(f"  {kind:19}{event.lower_bound:20,.4f}{apart}")
         if event.simulated_mean is not None and event.simulated_ci95 is not None:
             self._print(
-                f"  {'simulated cost':17}{event.simulated_mean:20,.4f}  ± {event.simulated_ci95:,.4f} (95 %)"
+                f"  {'simulated cost':19}{event.simulated_mean:20,.4f}  ± {event.simulated_ci95:,.4f} (95 %)"
+            )
+        if event.simulated_risk_adjusted is not None:
+            self._print(
+                f"  {'risk-adjusted cost':19}{event.simulated_risk_adjusted:20,.4f}"
+                "  by the stages' measure, of the scenarios' totals"
             )
         if event.bound_holds is False:
             self._print(

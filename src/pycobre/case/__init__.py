@@ -11,5 +11,6 @@ from pycobre.case.options import BoundStallingOption as BoundStallingOption
 from pycobre.case.options import RowOption as RowOption
 from pycobre.case.options import Schemes as Schemes
 from pycobre.case.options import StudyOptions as StudyOptions
+from pycobre.case.renames import seem_old as seem_old
 from pycobre.case.schema import export_schemas as export_schemas
 from pycobre.case.write import write_case as write_case

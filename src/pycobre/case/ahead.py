@@ -19,6 +19,8 @@ from pycobre.system import Ahead, Changes, LaterDelivery, LaterStage, deciders
 COMMITMENTS = "past_anticipated_commitments"
 HOURS_PER_DAY = 24.0
 SAME_MW = 1e-6
+UNEVEN = 1.5
+"""How much longer than the shortest lead the longest may be: months are more alike."""
 
 
 def later_stages(case: CaseFiles) -> tuple[LaterStage, ...]:
@@ -142,6 +144,17 @@ def _check_plant(
             f"stages {list_ids(own)} are longer than the lead: there it is dispatched like any other plant",
             entity=entity,
             field="anticipated_config.lead_time_hours",
+        )
+    spans = {t: sum(hours[t:m]) for m, t in enumerate(who) if t is not None and t < len(stages)}
+    if config.lead_stages is not None and spans and max(spans.values()) > UNEVEN * min(spans.values()):
+        ends = sorted((min(spans, key=spans.__getitem__), max(spans, key=spans.__getitem__)))
+        told = ", ".join(f"{spans[t]:g} h from stage {stages[t].id} on" for t in ends)
+        findings.warn(
+            files.THERMALS,
+            f"{config.lead_stages} stages of unlike lengths are leads of {told}",
+            entity=entity,
+            field="anticipated_config.lead_stages",
+            hint="lead_time_hours gives one that is the same everywhere",
         )
     if all(t is None for t in who[: len(stages)]) and not decided:
         message = "the study decides nothing of it: all its dispatch was decided before"

@@ -170,11 +170,7 @@ class _Resolution:
                 continue
             self._check_names(record)
             if record.id in idle:
-                self.findings.warn(
-                    files.CONSTRAINTS,
-                    f"holds in no stage: {files.CONSTRAINT_BOUNDS} has no row of it",
-                    entity=entity,
-                )
+                self._note_idle(record)
             price = record.slack.penalty if record.slack.enabled else None
             before = self.findings.count
             filled = {
@@ -186,6 +182,17 @@ class _Resolution:
                 cost = math.inf if price is None else price
                 result.append(GenericConstraint(record.id, record.name, cost, filled))
         return tuple(result)
+
+    def _note_idle(self, record: ConstraintRecord) -> None:
+        """Refuse a relation that holds in no stage; a sum without bounds is only odd."""
+        relation = self.expressions[record.id].relation
+        message = f"holds in no stage: {files.CONSTRAINT_BOUNDS} has no row of it"
+        hint = "add a row for each stage that it holds in, or leave the constraint out"
+        if relation is None:
+            self.findings.warn(files.CONSTRAINTS, message, entity=self._entity(record), hint=hint)
+        else:
+            hint += f"; its bounds are null, since the expression has {relation}"
+            self._note(REFERENCE, message, self._entity(record), "expression", hint)
 
     def _rows_by_constraint(self) -> dict[int, dict[tuple[int, int | None], Bounds]]:
         table = self.case.constraint_bounds
@@ -308,7 +315,8 @@ class _Resolution:
             for plant in self.case.hydros.hydros:
                 at = [group.bus_id for group in plant.unit_groups]
                 if plant.id == variable.entity_id and selected["bus"] not in at:
-                    note(REFERENCE, f"{noun} {plant.id} has no unit group at bus {selected['bus']}")
+                    message = f"{noun} {plant.id} has no unit group at bus {selected['bus']}"
+                    note(REFERENCE, message, f"its groups are at {list_ids(at)}")
 
     def _line_between(self, source: int, target: int) -> tuple[int, float] | None:
         """Line between two buses, and 1 or -1: whether it is drawn that way."""
@@ -371,6 +379,7 @@ class _Resolution:
                 "has neither a lower nor an upper bound",
                 entity=f"{name_entity('constraint', record.id)}, stage {place[0]}",
                 field="bound_lower",
+                hint="give one of them, or leave the row out",
             )
         kept = tuple(replace(term, factor=factor) for term, factor in terms.items())
         return ConstraintRow(low - constant, high - constant, kept)

@@ -18,7 +18,7 @@ from pycobre.case.reach import Reach, find_reach
 from pycobre.case.stages import StageRecord
 from pycobre.case.statistics import hydro_ids, read_coefficients, spread, study_stages
 from pycobre.case.tables import BoolArray, FloatArray, Table
-from pycobre.stochastic import residual_ratio
+from pycobre.stochastic import ImpossibleModel, residual_ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +56,12 @@ def resolve_lags(
         _warn_of_unreached(case.inflow_stats, reach, findings)
     mean, std, known = _reach_statistics(case, inflow, estimated, ids, stages, reach)
     _check_reached(case, inflow, ids, stages, known, std, reach, findings)
-    ratio = _residual_ratio(inflow, stages, reach, findings)
+    ratio = _residual_ratio(case, inflow, stages, reach, findings)
     return Lags(mean, std, past, weights, ratio)
 
 
 def _residual_ratio(
-    inflow: StageInflow, stages: list[StageRecord], reach: Reach, findings: Findings
+    case: CaseFiles, inflow: StageInflow, stages: list[StageRecord], reach: Reach, findings: Findings
 ) -> FloatArray | None:
     """Residual over total deviation (H, T) where several cycles of seasons have models of their own."""
     if inflow.residual_ratio is not None or not reach.mixed:
@@ -73,9 +73,24 @@ def _residual_ratio(
             ratio[:, mine] = residual_ratio(
                 inflow.coefficients[:, mine], [stages[position].season_id for position in mine]
             )
-        except ValueError as error:
-            findings.add("physics", files.INFLOW_AR, str(error), field="coefficient")
+        except ImpossibleModel as error:
+            note_impossible(case, error.hydro, int(mine[error.stage]), findings)
     return ratio
+
+
+def note_impossible(case: CaseFiles, hydro: int, stage: int, findings: Findings) -> None:
+    """Note that the coefficients of the hydro and stage at these positions belong to no process."""
+    assert case.hydros is not None
+    id = hydro_ids(case)[hydro]
+    name = next(record.name for record in case.hydros.hydros if record.id == id)
+    findings.add(
+        "physics",
+        files.INFLOW_AR,
+        "the autoregressive coefficients imply a negative residual variance",
+        entity=f"{name_entity('hydro', id, name)}, stage {study_stages(case)[stage].id}",
+        field="coefficient",
+        hint="no process has them: lower them until their autocorrelations fit together",
+    )
 
 
 def _check_seasons(

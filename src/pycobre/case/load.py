@@ -37,7 +37,7 @@ from pycobre.case.geometry import read_geometry, resolve_evaporation
 from pycobre.case.groups import resolve_groups
 from pycobre.case.inflow import check_residuals, stage_inflow
 from pycobre.case.initial import InitialFile
-from pycobre.case.lags import resolve_lags
+from pycobre.case.lags import note_impossible, resolve_lags
 from pycobre.case.later import LaterFile
 from pycobre.case.limits import CHANGE_TABLES
 from pycobre.case.noise import resolve_correlation, resolve_openings
@@ -58,7 +58,7 @@ from pycobre.case.stages import StagesFile
 from pycobre.case.tables import FloatArray
 from pycobre.case.travel import check_travel
 from pycobre.errors import CaseError, Problem
-from pycobre.stochastic import inflow_recursion
+from pycobre.stochastic import ImpossibleModel, inflow_recursion
 from pycobre.system import System
 
 # (attribute of CaseFiles, file, records, required)
@@ -173,12 +173,12 @@ def check_case(
     """
     findings = Findings()
     root = Path(path)
-    if not root.is_dir():
+    if not any((root / file).is_file() for _, file, _, required in DOCUMENTS if required):
         reason = "is not a directory" if root.exists() else "does not exist"
         findings.add(
             "structure",
             str(root),
-            reason,
+            "holds none of the files of a case" if root.is_dir() else reason,
             hint="give the directory that holds config.json and the folders system and scenarios",
         )
         return None, findings.errors
@@ -228,8 +228,8 @@ def check_case(
     )
     try:
         inflow_recursion(system.inflow, system.stages)
-    except ValueError as error:
-        findings.add("physics", files.INFLOW_AR, str(error), field="coefficient")
+    except ImpossibleModel as error:
+        note_impossible(files_read, error.hydro, error.stage, findings)
         return None, findings.errors + findings.warnings
     case = Case(
         path=root,

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pycobre.case import files
+from pycobre.errors import Problem
 
 _SELECTION = 'write training.selection = {"method": "sampled", "forward_passes": N}'
 _REMOVED = "removed in 0.18; leave it out"
@@ -125,3 +128,8 @@ TAGS: dict[str, str] = {
     "simulation": "the simulation-based rule was removed in 0.18; use bound_stalling",
     "cholesky": "only spectral is left in 0.18; it gives the same distribution",
 }
+
+
+def seem_old(problems: Iterable[Problem]) -> bool:
+    """Whether *problems* are those of a case of Cobre 0.5.1: its stages all have ``num_scenarios``."""
+    return any(problem.hint == UNKNOWN[files.STAGES, "stages.num_scenarios"] for problem in problems)

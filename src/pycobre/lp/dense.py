@@ -27,7 +27,7 @@ from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
 from pycobre.lp.template import StageTemplate
 
-MOST_ROWS = 50
+MOST_ROWS = 100
 """Up to this many core rows, those with one bound not counted, a dense inverse is quicker than HiGHS."""
 
 MOST_STARTS = 64
@@ -70,10 +70,10 @@ class DenseSolver(StageSolver):
     """Dual simplex in which planes, cuts and rows with one bound are rows only while they are binding.
 
     A right-hand side starts from whichever known basis promises it the highest dual bound; of larger
-    problems, an opening may start from the optima of those before it in its unit of work, too (the first, the
-    next, the next two, and so on, are solved together). Right-hand sides that pivot alike share the work, but
-    each has numbers of its own: its result is a function of the template, the cuts, the known bases, its
-    unit's openings before it and itself. A unit of work with one that ends without a clean optimum is solved
+    problems, the openings of a unit of work are solved in turn, and may start from the optima of those before
+    them, too. Of smaller ones right-hand sides that pivot alike share the work, but each has numbers of its
+    own: its result is a function of the template, the cuts, the known bases, its unit's openings before it
+    and itself. A unit of work with one that ends without a clean optimum is solved
     by HiGHS as a whole; such units are counted.
 
     Parameters
@@ -96,6 +96,7 @@ class DenseSolver(StageSolver):
         self._problem = _native.DenseProblem(stage_data(template, future_lower, cost_scale), threads)
         self._given: BasisArray | None = None  # bases of the last call that brought some
         self._handed_over = 0
+        self._has_starts = False
         self._highs: HighsSolver | None = None
         self._highs_terms = (future_lower, cost_scale, threads)
 
@@ -118,6 +119,7 @@ class DenseSolver(StageSolver):
 
     def keep_starts(self, passes: Sequence[int] | NDArray[np.int64], fresh: BasisArray) -> None:
         """All of them, whatever their forward pass; with them the latest kept before."""
+        self._has_starts = True
         self._problem.keep_starts(fresh.reshape(-1, fresh.shape[2]), MOST_STARTS)
 
     @property
@@ -134,8 +136,8 @@ class DenseSolver(StageSolver):
 
     @property
     def keeps_starts(self) -> bool:
-        """Always: without any it starts from slacks."""
-        return True
+        """Whether any came; until then there are slacks alone."""
+        return self._has_starts
 
     def bases_of(self, starts: Starts) -> BasisArray:
         """Kept ones, in turns."""
@@ -205,14 +207,17 @@ class DenseSolver(StageSolver):
         full: bool = False,
         bases: bool = False,
     ) -> Dispatch:
-        """One native call: threads over the pairs."""
-        if starts.bases is not None:
-            self._take(starts.bases)
+        """One native call: threads over the pairs, each of which may start from the basis it came with."""
+        if starts.bases is None:
+            own: BasisArray = np.empty((len(states), 0), dtype=np.int8)
+        else:
+            own = np.ascontiguousarray(starts.bases[starts.own])
         result = Dispatch.room(self, len(states), full=full, bases=bases)
         failed = np.empty(len(states), dtype=np.uint8)
         solved = self._problem.dispatch(
             states,
             noises,
+            own,
             result.objective,
             result.future,
             result.next_state,

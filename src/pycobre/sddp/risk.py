@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,3 +44,8 @@ class Cvar:
             worst[rows, opening] = taken
             left = left - taken
         return (1.0 - self.weight) * probability + self.weight * worst
+
+    def of(self, costs: FloatArray) -> float:
+        """The measure of *costs* (S,) that are equally likely."""
+        weights = self.weights(costs[None], np.full(len(costs), 1.0 / len(costs)))[0]
+        return math.fsum((weights * costs).tolist())

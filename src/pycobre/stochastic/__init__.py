@@ -15,6 +15,7 @@ from pycobre.stochastic.openings import correlation_factor as correlation_factor
 from pycobre.stochastic.openings import sample_openings as sample_openings
 from pycobre.stochastic.openings import uncorrelated as uncorrelated
 from pycobre.stochastic.par import YEAR as YEAR
+from pycobre.stochastic.par import ImpossibleModel as ImpossibleModel
 from pycobre.stochastic.par import inflow_recursion as inflow_recursion
 from pycobre.stochastic.par import raisable as raisable
 from pycobre.stochastic.par import residual_ratio as residual_ratio

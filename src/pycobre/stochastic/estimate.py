@@ -22,6 +22,8 @@ FloatArray = NDArray[np.float64]
 SIGNIFICANCE = 1.96
 """Partial autocorrelations beyond so many deviations of noise's own are significant (95 %)."""
 
+_CERTAIN = "the inflow is the same in most years, and is taken as certain"
+_WITHOUT_ORDER = "the inflow is the same in most years: no autoregression, but the deviation that is given"
 _IMPOSSIBLE = (
     "the model implied a negative residual variance: orders were lowered, each time where it was lowest"
 )
@@ -111,7 +113,7 @@ class _PlantEstimator:
     def estimate(self) -> list[SeasonModel]:
         """Models of all seasons."""
         self.remarks += [
-            (season, "the inflow is the same in most years, and is taken as certain")
+            (season, _CERTAIN if self.std_m3s[season] == 0.0 else _WITHOUT_ORDER)
             for season in self.moments.saturated
         ]
         for season in range(self.seasons):

@@ -29,13 +29,30 @@ YEAR = 12
 """Periods that an annual component averages over; it is defined for months alone."""
 
 
+class ImpossibleModel(ValueError):
+    """The coefficients of a hydro and stage imply a residual variance below zero: no process has them.
+
+    Attributes
+    ----------
+    hydro, stage
+        Their positions.
+    """
+
+    def __init__(self, hydro: int, stage: int) -> None:
+        self.hydro, self.stage = hydro, stage
+        super().__init__(
+            f"the autoregressive coefficients of hydro number {hydro} in stage number {stage} imply a"
+            " negative residual variance"
+        )
+
+
 def inflow_recursion(statistics: InflowStatistics, stages: tuple[Stage, ...]) -> InflowRecursion:
     """Recursion of the inflows in m³/s, one set of coefficients a hydro and stage.
 
     Raises
     ------
-    ValueError
-        The coefficients imply a residual variance below zero: no stationary process has them.
+    ImpossibleModel
+        The coefficients imply a residual variance below zero.
     """
     coefficients = statistics.coefficients
     used = coefficients != 0.0
@@ -83,6 +100,11 @@ def residual_ratio(coefficients: FloatArray, seasons: list[int | None]) -> Float
 
     Order 1 needs no seasons. Higher orders take the first stage of every season as its model and the
     seasons that occur, in the order of the stages, as one cycle.
+
+    Raises
+    ------
+    ImpossibleModel
+        The coefficients imply a residual variance below zero.
     """
     hydros, stages, order = coefficients.shape
     if order == 0:
@@ -102,10 +124,7 @@ def residual_ratio(coefficients: FloatArray, seasons: list[int | None]) -> Float
                 variance[hydro, stage] = of_season[position[season]]
     if (variance < 0.0).any():
         hydro, stage = (int(i) for i in np.argwhere(variance < 0.0)[0])
-        raise ValueError(
-            f"the autoregressive coefficients of hydro number {hydro} in stage number {stage} imply a"
-            " negative residual variance"
-        )
+        raise ImpossibleModel(hydro, stage)
     return np.sqrt(variance)
 
 

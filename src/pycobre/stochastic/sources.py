@@ -100,16 +100,25 @@ def noise_that_makes(
 
 
 def replay_inflows(
-    recursion: InflowRecursion, statistics: InflowStatistics, inflow_m3s: Sequence[FloatArray]
+    recursion: InflowRecursion,
+    statistics: InflowStatistics,
+    inflow_m3s: Sequence[FloatArray],
+    names: Sequence[str],
+    stages: Sequence[str],
 ) -> Replay:
     """Noise that makes the inflow models give *inflow_m3s*, one array (S, H) a stage.
 
     Lags start from the inflows before the study and go on with the scenarios' own.
 
+    Parameters
+    ----------
+    names, stages
+        What the error calls the H hydros and the stages.
+
     Raises
     ------
     ValueError
-        A model without deviation does not give the inflow asked for; says hydro and stage by position.
+        A model without deviation does not give the inflow asked for.
     """
     most = max(len(values) for values in inflow_m3s)
     lags = np.repeat(statistics.past_m3s[None], most, axis=0)
@@ -120,9 +129,8 @@ def replay_inflows(
         certain = recursion.constant_m3s[:, stage] + (recursion.lag[None, :, stage, :order] * lags).sum(
             axis=2
         )
-        names = [f"hydro number {hydro}" for hydro in range(wanted.shape[1])]
         scale = recursion.noise_scale_m3s[:, stage]
-        noise.append(noise_that_makes(wanted, certain, scale, names, f"stage number {stage}", " m³/s"))
+        noise.append(noise_that_makes(wanted, certain, scale, names, stages[stage], " m³/s"))
         mean += recursion.season_share[stage] * wanted
         if recursion.season_ends[stage]:
             if order:

@@ -81,6 +81,9 @@ class RunFinished:
         ``done`` or ``interrupted``.
     reason
         The rule that ended training, or ``interrupted``.
+    simulated_risk_adjusted
+        The stages' risk measure, taken of scenarios' total costs; ``None`` unless all stages have one, and
+        the same. It is not nested, so that the bound is not compared with it either.
     bound_holds
         Whether the lower bound lies below the simulated mean plus the half width of its 95 % interval;
         ``None`` without a simulation, or if the two can't be compared. If it does not, something is wrong
@@ -101,6 +104,7 @@ class RunFinished:
     simulated_mean: float | None
     simulated_std: float | None
     simulated_ci95: float | None
+    simulated_risk_adjusted: float | None
     bound_holds: bool | None
     risk_averse: bool
     lp_solves: int

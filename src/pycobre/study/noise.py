@@ -77,7 +77,9 @@ def replays_of(case: Case, recursion: InflowRecursion) -> Replays:
         if scheme in (IN_SAMPLE, OUT_OF_SAMPLE) or given is None:
             continue
         if name == "inflow":
-            replays[name, scheme] = replay_inflows(recursion, system.inflow, given)
+            names = [f"hydro {hydro.id}" for hydro in system.hydros]
+            stages = [f"stage {stage.id}" for stage in system.stages]
+            replays[name, scheme] = replay_inflows(recursion, system.inflow, given, names, stages)
             continue
         if name == "load":
             random = list(system.load.random_buses)
