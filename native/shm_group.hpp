@@ -24,6 +24,8 @@ struct Group {
     uint64_t moved_ns = 0;    // when this rank last left its processor to another one
     uint64_t yield_ns = 0;    // how long the next wait yields before it sleeps: adapts to what pays
     bool convoy = false;      // getting the GIL back took long: another Python thread is busy
+    uint64_t began_ns = 0;    // beside such a thread: when the last collective began,
+    uint64_t apart_ns = 0;    // and when ranks were last seen to get their GILs back at different times
     unsigned forks = 0;       // forks before this group was joined: a child must not act as this rank
     int pidfds[kMaxRanks];
 
@@ -102,7 +104,9 @@ void restore_thread(PyThreadState *state);
 // One collective of this rank: waits with ever more patience, the GIL released after a moment.
 class Turn {
   public:
-    Turn(Group &group, Kind kind) : group(group), kind(kind) {}
+    Turn(Group &group, Kind kind) : group(group), kind(kind) {
+        if (group.convoy) note_absence();
+    }
     ~Turn() { hold_gil(); }
     Turn(const Turn &) = delete;
     Turn &operator=(const Turn &) = delete;
@@ -136,8 +140,10 @@ class Turn {
 
   private:
     bool wait_longer(int rank, Word &word, size_t offset, uint32_t target);
+    void note_absence();
     void take_gil_back();
     void lend_gil();
+    void renew_gil();
     bool beside(int rank, size_t offset, uint32_t target) const;
     bool look_around(int rank, size_t offset, uint32_t target);
 

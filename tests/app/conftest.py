@@ -29,6 +29,17 @@ HANDS = {
         "TORCHELASTIC_RUN_ID": "none",
         "COBRE_TCP_INSECURE": "1",
     },
+    "srun": {
+        "SLURM_PROCID": "{rank}",
+        "SLURM_LOCALID": "{rank}",
+        "SLURM_STEP_NUM_TASKS": "2",
+        "SLURM_NTASKS": "2",
+        "SLURM_JOB_ID": "77",
+        "SLURM_STEP_ID": "0",
+        "COBRE_TCP_COORDINATOR": "localhost",
+        "COBRE_TCP_PORT": "{port}",
+        "COBRE_TCP_INSECURE": "1",
+    },
 }
 
 

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 
-from pycobre.app.cli import _fail
 from pycobre.app.request import RunRequest
+from pycobre.app.runs import _fail
 from pycobre.errors import StageProblemError
 from pycobre.results import Results, read_policy
 
@@ -124,6 +124,7 @@ def test_no_simulation_trains_only(pycobre_run, last_record, toy, tmp_path):
     [
         (("--ranks", 0), 2, "--ranks"),
         (("--set", "nonsense"), 2, "KEY=VALUE"),
+        (("--solver", "simplex"), 2, "dense, highs"),
         (("--backend", "smoke"), 5, "smoke"),
         (("--backend", "tcp"), 5, "COBRE_TCP_RANK"),
         (("--backend", "mpi", "--ranks", 2), 5, "mpiexec -n 2 pycobre run"),
@@ -312,7 +313,7 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.mark.parametrize("launcher", ["shm", "torchrun"])
+@pytest.mark.parametrize("launcher", ["shm", "torchrun", "srun"])
 def test_one_rank_of_another_launcher_speaks(ranks_by_hand, toy, tmp_path, launcher):
     told, codes = ranks_by_hand(launcher, "run", toy, "--out", tmp_path / "out", "--json")
     assert codes == [0, 0], told

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from unittest import mock
@@ -75,3 +76,11 @@ def test_backend_keeps(world: str, promise: str):
     reports = broken(world).get(promise, [])
     assert len(reports) == WORLDS[world][1], f"only {len(reports)} ranks came to the end of it"
     assert not any(reports), next(report for report in reports if report)
+
+
+def test_a_promise_that_there_is_not_is_told_with_those_that_there_are():
+    program = [sys.executable, "-m", "pycobre.comm.conformance", "allreduce"]
+    ran = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "no promise is called allreduce; there are " in ran.stderr
+    assert "sums_fold_in_rank_order" in ran.stderr

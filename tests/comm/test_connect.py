@@ -121,6 +121,7 @@ TABLE = [
     ("shm in a Slurm step", {**STEP, **OUR_SHM}, "shm", "shm"),
     ("tcp in an Open MPI rank", {**OPEN_MPI, **OUR_TCP}, "tcp", "tcp"),
     ("tcp in a Slurm step", {**STEP, **OUR_TCP}, "tcp", "tcp"),
+    ("tcp in a Slurm step that gives the rank", {**STEP, "COBRE_TCP_COORDINATOR": "localhost"}, "tcp", "tcp"),
     ("shm in torchrun", {**TORCHRUN, **OUR_SHM}, "shm", "shm"),
     ("tcp in torchrun", {**TORCHRUN, **OUR_TCP}, "tcp", "tcp"),
     ("told local in an MPICH rank", {**MPICH, "COBRE_COMM_BACKEND": "local"}, "local", "local"),

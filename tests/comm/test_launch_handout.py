@@ -45,6 +45,19 @@ def test_the_secret_of_tcp_is_in_a_sealed_file_alone_and_the_socket_at_rank_0():
     assert told == {0: b"48 15 False True", 1: b"48 15 False False"}
 
 
+def test_the_libraries_of_a_rank_have_one_thread_unless_the_environment_says_more(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    body = """
+    threads = [os.environ[f"{name}_NUM_THREADS"] for name in ("OMP", "OPENBLAS", "MKL")]
+    pipe.send(f"{threads} {len(os.listdir('/proc/self/task'))}".encode())
+    comm.close()
+    """
+    with ranks(body, 1) as job:
+        [(_, told)] = job
+    assert told == b"['3', '1', '1'] 2"  # of Python, and what watches the launcher
+
+
 @pytest.mark.parametrize(("outer", "inner"), [("shm", "tcp"), ("tcp", "shm"), ("tcp", "tcp")])
 def test_a_group_within_a_rank_of_a_group_is_its_own(outer, inner):
     body = f"""

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from pycobre.app.records import dump
-from pycobre.case import check_case, export_schemas, seem_old
-from pycobre.case import migrate as migrate_case
+from pycobre.app.records import dump, tell
+from pycobre.case import check_case, export_schemas, migrate, seem_old
 from pycobre.errors import CaseError
 from pycobre.study import Study
-
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout, prose on stderr.")]
-
-schema = typer.Typer(help="The case format, for editors and other programs.", no_args_is_help=True)
 
 
 def tell_problems(case: Path, overrides: dict[str, object], as_json: bool) -> None:
@@ -30,8 +24,8 @@ def tell_problems(case: Path, overrides: dict[str, object], as_json: bool) -> No
             found, problems = None, error.problems + problems
     if as_json:
         for problem in problems:
-            _line(dump({"type": "problem", **vars(problem)}))
-        _line(dump({"type": "result", "status": "done" if found else "failed", "problems": len(problems)}))
+            tell(dump({"type": "problem", **vars(problem)}))
+        tell(dump({"type": "result", "status": "done" if found else "failed", "problems": len(problems)}))
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
     for file in dict.fromkeys(problem.file for problem in problems):
         console.print(file, markup=False, style="bold")
@@ -47,19 +41,15 @@ def tell_problems(case: Path, overrides: dict[str, object], as_json: bool) -> No
     console.print(f"the case is sound: {found.system.contents}", style="bold green")
 
 
-def migrate(
-    old: Annotated[Path, typer.Argument(help="Case directory of Cobre 0.5.1.", show_default=False)],
-    new: Annotated[Path, typer.Argument(help="Where the 0.18 case goes.", show_default=False)],
-    as_json: Json = False,
-) -> None:
-    """Turn OLD, a case of Cobre 0.5.1, into the 0.18 case NEW; tell what was done, and check NEW."""
+def tell_migration(old: Path, new: Path, as_json: bool) -> None:
+    """Migrate *old* to *new*, print what was done and the problems of *new*; end with 3 if it can't run."""
     try:
-        changes = migrate_case(old, new)
+        changes = migrate(old, new)
     except CaseError as error:
         if as_json:
             for problem in error.problems:
-                _line(dump({"type": "problem", **vars(problem)}))
-            _line(dump({"type": "result", "status": "failed", "problems": len(error.problems)}))
+                tell(dump({"type": "problem", **vars(problem)}))
+            tell(dump({"type": "result", "status": "failed", "problems": len(error.problems)}))
         sys.stderr.write(f"pycobre: {error}\n")
         raise typer.Exit(error.exit_code) from None
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
@@ -69,24 +59,16 @@ def migrate(
             if change.file == file:
                 console.print(f"  {change}", markup=False)
                 if as_json:
-                    _line(dump({"type": "change", **vars(change)}))
+                    tell(dump({"type": "change", **vars(change)}))
     console.print(f"{len(changes)} changes; the new case is in {new}\n", markup=False)
     tell_problems(new, {}, as_json)
 
 
-@schema.command("export")
-def export_format(
-    directory: Annotated[Path, typer.Argument(help="Where the files go.", show_default=False)],
-) -> None:
-    """Write the JSON Schemas of the case files, and the Parquet columns in tables.csv, to DIRECTORY."""
+def write_format(directory: Path) -> None:
+    """Write the format of cases to *directory*; end with 2 if that can't be done."""
     try:
         written = export_schemas(directory)
     except OSError as error:
         sys.stderr.write(f"pycobre schema export: {error}\n")
         raise typer.Exit(2) from None
     sys.stdout.write(f"{len(written)} files are in {directory}\n")
-
-
-def _line(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()

@@ -1,4 +1,8 @@
-"""The command line, ``pycobre --help``: flags say how, a case what."""
+"""The command line, ``pycobre --help``: flags say how, a case what.
+
+What a command needs is imported when it runs: the case reader and the solvers take half a second, and
+``pycobre launch`` has other programs to start.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,19 @@ import os
 import platform
 import signal
 import sys
-import traceback
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
-from rich.console import Console
 
 import pycobre
-from pycobre.app.cases import Json, migrate, schema, tell_problems
-from pycobre.app.console import RunConsole
-from pycobre.app.execute import backend_of, result_of, run_here, run_on_ranks
-from pycobre.app.records import dump, failure_line, to_line
-from pycobre.app.request import RunRequest
+from pycobre.app.backend import backend_of
 from pycobre.app.templates import TEMPLATES, copy_template
-from pycobre.comm import available_backends, create_communicator, launch
-from pycobre.errors import CaseError, CollectiveFailed, PycobreError, ResultsError, WorkerError
-from pycobre.lp import SolverKind, solver_version
-from pycobre.results import Results
-from pycobre.study import StudyEvent
+from pycobre.comm import available_backends, launch
+from pycobre.errors import PycobreError
+
+if TYPE_CHECKING:
+    from pycobre.lp import SolverKind
 
 app = typer.Typer(
     name="pycobre",
@@ -35,9 +33,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.command()(migrate)
+schema = typer.Typer(help="The case format, for editors and other programs.", no_args_is_help=True)
 app.add_typer(schema, name="schema")
 
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout, prose on stderr.")]
 CasePath = Annotated[Path, typer.Argument(help="Case directory (Cobre 0.18 format).", show_default=False)]
 
 
@@ -61,7 +60,7 @@ def run(
         typer.Option(min=1, help="Threads a rank; by default the cores are shared.", show_default=False),
     ] = None,
     solver: Annotated[
-        SolverKind,
+        str,
         typer.Option(
             help="Of stage problems: dense (our own, for small ones), highs, or auto, by their size."
         ),
@@ -83,40 +82,19 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Train a policy for CASE, simulate it and write the results. Rank 0 of a group speaks for all."""
+    from pycobre.app.request import RunRequest
+    from pycobre.app.runs import show_run
+
     request = RunRequest.of(
         case,
         out,
         force=force,
         threads=threads,
-        solver=solver,
+        solver=_solver(solver),
         simulation=not no_simulation,
         overrides=_overrides(settings or []),
     )
-    rank, finished = 0, None
-    with RunConsole(Console(stderr=as_json, highlight=False)) as shown:
-
-        def show(event: StudyEvent) -> None:
-            if event.rank == 0:
-                shown.show(event)
-                if as_json:
-                    _line(to_line(event))
-
-        try:
-            if ranks is not None:
-                finished, _ = result_of(run_on_ranks(request, ranks, backend), show)
-            else:
-                with create_communicator(None if backend.lower() == "auto" else backend) as comm:
-                    rank = comm.rank
-                    finished, _ = result_of(run_here(request, comm), show)
-        except KeyboardInterrupt:
-            if as_json and rank == 0:
-                _line(failure_line("interrupted", "interrupted", 130, request.output))
-        except BrokenPipeError:
-            raise  # nobody reads what we say any more: main knows
-        except Exception as error:
-            _fail(error, rank, request, as_json, shown.iterations)
-    if finished is None or finished.status == "interrupted":
-        raise typer.Exit(130)
+    show_run(request, ranks, backend, as_json)
 
 
 @app.command()
@@ -134,7 +112,31 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """Check CASE: every problem at once, with file, entity, field and a hint."""
+    from pycobre.app.cases import tell_problems
+
     tell_problems(case, _overrides(settings or []), as_json)
+
+
+@app.command()
+def migrate(
+    old: Annotated[Path, typer.Argument(help="Case directory of Cobre 0.5.1.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="Where the 0.18 case goes.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Turn OLD, a case of Cobre 0.5.1, into the 0.18 case NEW; tell what was done, and check NEW."""
+    from pycobre.app.cases import tell_migration
+
+    tell_migration(old, new, as_json)
+
+
+@schema.command("export")
+def export_format(
+    directory: Annotated[Path, typer.Argument(help="Where the files go.", show_default=False)],
+) -> None:
+    """Write the JSON Schemas of the case files, and the Parquet columns in tables.csv, to DIRECTORY."""
+    from pycobre.app.cases import write_format
+
+    write_format(directory)
 
 
 @app.command()
@@ -143,23 +145,9 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check RESULTS: files are as they were written, and power, water, storage and costs add up."""
-    try:
-        opened = Results.open(results)
-        opened.verify()
-        balances = opened.check()
-    except ResultsError as error:
-        sys.stderr.write(f"pycobre: {error}\n")
-        raise typer.Exit(error.exit_code) from None
-    broken = [balance for balance in balances if not balance.holds]
-    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
-    for balance in balances:
-        if as_json:
-            _line(dump({"type": "balance", "holds": balance.holds, **vars(balance)}))
-        console.print(str(balance), markup=False, style=None if balance.holds else "bold red")
-    if as_json:
-        _line(dump({"type": "result", "status": "failed" if broken else "done", "broken": len(broken)}))
-    if broken:
-        raise typer.Exit(ResultsError.exit_code)
+    from pycobre.app.runs import tell_balances
+
+    tell_balances(results, as_json)
 
 
 @app.command()
@@ -203,6 +191,9 @@ def launch_program(
 @app.command()
 def version(as_json: Json = False) -> None:
     """Versions of pycobre and of what its results depend on."""
+    from pycobre.app.records import dump, tell
+    from pycobre.lp import solver_version
+
     facts: dict[str, object] = {
         "pycobre": pycobre.__version__,
         "highs": solver_version(),
@@ -211,7 +202,7 @@ def version(as_json: Json = False) -> None:
         "backends": list(available_backends()),
     }
     if as_json:
-        _line(dump({"type": "result", "status": "done", **facts}))
+        tell(dump({"type": "result", "status": "done", **facts}))
         return
     for name, value in facts.items():
         shown = ", ".join(value) if isinstance(value, list) else value
@@ -232,52 +223,15 @@ def _overrides(settings: list[str]) -> dict[str, object]:
     return found
 
 
-def _fail(error: Exception, rank: int, request: RunRequest, as_json: bool, iterations: int = 0) -> NoReturn:
-    """Say what went wrong, unless rank 0 does, and what is left of *iterations*; leave with its exit code."""
-    code = error.exit_code if isinstance(error, PycobreError) else 1
-    if not isinstance(error, PycobreError):
-        traceback.print_exc()
-        sys.stderr.write("this is a bug of pycobre's, please report it with the lines above\n")
-    elif rank == 0 or not _told_by_rank_0(error):
-        told = error if not isinstance(error, WorkerError) else str(error).partition("\n")[0]
-        # Some errors name their rank themselves.
-        whose = "" if rank == 0 or getattr(error, "rank", None) == rank else f"rank {rank}: "
-        sys.stderr.write(f"pycobre: {whose}{told}\n")
-    if iterations and rank == 0 and (left := _left_behind(request.output)):
-        sys.stderr.write(f"the policy of {iterations} finished iterations is in {left}\n")
-    if as_json and rank == 0:
-        more: dict[str, object] = {"error": type(error).__name__}
-        if isinstance(error, WorkerError):
-            cause = error.__cause__
-            more |= {"rank": error.rank, "details": error.details}
-            more |= {"cause": None if cause is None else f"{type(cause).__name__}: {cause}"}
-        _line(failure_line("failed", str(error), code, request.output, **more))
-    sys.last_value = error  # what ends this program: a group over MPI ends with its exit code
-    raise typer.Exit(code)
+def _solver(name: str) -> SolverKind:
+    """Who is meant by *name*."""
+    from pycobre.lp import SolverKind
 
-
-def _left_behind(output: str) -> str | None:
-    """Where a run that failed has written its policy: complete results stay in their place."""
-    for place in (output, f"{output}.failed"):
-        try:
-            left = Results.open(place)
-        except ResultsError:
-            continue
-        if left.status == "failed" and "policy" in left.manifest:
-            return place
-    return None
-
-
-def _told_by_rank_0(error: PycobreError) -> bool:
-    """Whether rank 0 of the group has this error too, or hears of it as the reason of an abort."""
-    if isinstance(error, CollectiveFailed):
-        return 0 not in error.ranks
-    return isinstance(error, (CaseError, ResultsError))
-
-
-def _line(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    kinds: tuple[SolverKind, ...] = get_args(SolverKind)
+    for kind in kinds:
+        if kind == name.strip().lower():
+            return kind
+    raise typer.BadParameter(f"'{name}' is not one of {', '.join(kinds)}", param_hint="--solver")
 
 
 def main() -> None:

@@ -13,21 +13,18 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Literal
 
+from pycobre.app.backend import backend_of
 from pycobre.app.records import RunEvent, WorkerRecord, from_line
 from pycobre.app.request import RunRequest
 from pycobre.case import given_case, load_case
-from pycobre.comm import Backend, BackendKind, LocalCommunicator, available_backends, launch, launcher_pipe
-from pycobre.errors import BackendNotAvailable, InitializationFailed, InvalidBackend, WorkerError
+from pycobre.comm import Backend, LocalCommunicator, launch, launcher_pipe
+from pycobre.errors import WorkerError
 from pycobre.results import ResultsWriter
 from pycobre.study import RunFinished, RunSettings, Study, StudyEvent
 
 _GRACE_SECS = 30.0
 """How long ranks have, after one failed, to write down what there is."""
-
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Ranks share the cores among them already; libraries must not each take them all again."""
 
 
 def run_here(
@@ -105,7 +102,6 @@ def run_on_ranks(
             command,
             ranks,
             backend=chosen,
-            environment={**os.environ, **_ONE_THREAD},
             grace_secs=_GRACE_SECS,
             on_stderr=on_stderr,
         ) as running:
@@ -125,32 +121,6 @@ def _study_of(request: RunRequest) -> Study:
     if request.is_copy:
         case = given_case(case.system, case.options, case.openings)
     return Study(case, request.overrides)
-
-
-def backend_of(name: str, ranks: int) -> Literal["shm", "tcp"]:
-    """How *ranks* that are started here talk when *name* is asked for.
-
-    Raises
-    ------
-    BackendError
-        There is no such backend here, or it starts no ranks.
-    """
-    try:
-        kind = BackendKind(name.strip().lower())
-    except ValueError:
-        names = [kind.value for kind in BackendKind if kind is not BackendKind.AUTO]
-        raise InvalidBackend(name, names) from None
-    if kind is BackendKind.MPI:
-        raise InitializationFailed(
-            "mpi",
-            f"its own launcher starts the ranks: `mpiexec -n {ranks} pycobre run CASE`, without --ranks",
-        )
-    if kind is BackendKind.LOCAL and ranks > 1:
-        raise InitializationFailed("local", f"it has one rank, not {ranks}; use shm or tcp")
-    here = available_backends()
-    if kind is BackendKind.SHM and "shm" not in here:
-        raise BackendNotAvailable("shm", here, "shared memory works on Linux; use tcp")
-    return "shm" if kind is not BackendKind.TCP and "shm" in here else "tcp"
 
 
 def _peak_rss_bytes() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -97,3 +98,9 @@ def dump(record: dict[str, object]) -> str:
         for name, value in record.items()
     }
     return _encode(plain)
+
+
+def tell(line: str) -> None:
+    """Print *line* for whoever asked for ``--json``, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -114,7 +114,8 @@ def _detected(environment: Mapping[str, str]) -> BackendKind:
                 "mpi",
                 available_backends(),
                 f"a launcher has started {ranks or 'several'} ranks, which only mpi can join, and {obstacle};"
-                " or set COBRE_COMM_BACKEND=local to run each of them alone",
+                " or have them meet over tcp by COBRE_TCP_COORDINATOR, the host of rank 0; or set"
+                " COBRE_COMM_BACKEND=local to run each of them alone",
             )
     return BackendKind.LOCAL
 
@@ -143,8 +144,9 @@ def _not_alone(comm: Backend, environment: Mapping[str, str]) -> Backend:
             "mpi",
             f"a launcher has started {ranks} ranks, but MPI knows of this one alone: the launcher belongs to"
             " another MPI than mpi4py has loaded. Use the mpiexec of that one, which `python -m mpi4py"
-            " --mpi-lib-version` names, or with Slurm srun --mpi=pmix or --mpi=pmi2; or set"
-            " COBRE_COMM_BACKEND=local to run each of them alone",
+            " --mpi-lib-version` names, or with Slurm srun --mpi=pmix or --mpi=pmi2; or have them meet over"
+            " tcp by COBRE_TCP_COORDINATOR, the host of rank 0; or set COBRE_COMM_BACKEND=local to run each"
+            " of them alone",
         )
     return comm
 

@@ -15,15 +15,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType, TracebackType
-from typing import IO, Any, Literal, Self
+from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
-from pycobre.comm.handout import handout, without_group
-from pycobre.comm.process import RankProcess
 from pycobre.errors import InitializationFailed, WorkerError
+
+if TYPE_CHECKING:
+    from pycobre.comm.process import RankProcess
 
 _OUR_CODES = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 _LAST_WORDS_SECS = 1.0  # for the others to notice a failure and say what they saw
 _UNKILLABLE_SECS = 5.0  # a process in uninterruptible sleep is left, not waited for without end
+
+# Ranks share the processors among them already. The idle threads of a BLAS, one a processor and rank, take
+# as long to start and settle as all else that a rank needs before its first collective.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Launch:
@@ -48,6 +53,10 @@ class Launch:
         on_stderr: Callable[[int, bytes], None] | None,
         descriptors: Sequence[int],
     ) -> None:
+        # Imported when something is started: a rank has this module too, and starts nothing.
+        from pycobre.comm.handout import handout, without_group
+        from pycobre.comm.process import RankProcess
+
         self._grace_secs = grace_secs
         self._on_stderr = on_stderr or _to_stderr
         self._signals: list[int] = []
@@ -64,7 +73,7 @@ class Launch:
         except BaseException:
             self._handout.close()
             raise
-        base = without_group(os.environ if environment is None else environment)
+        base = {**_ONE_THREAD, **without_group(os.environ if environment is None else environment)}
         try:
             for rank in range(ranks):
                 self._ranks.append(
@@ -268,7 +277,8 @@ def launch(
     environment
         Of the ranks, by default this process's; the ``COBRE_…`` variables of the group are added, and
         replace those of a group that this process is in. Its limits, and over tcp its Unix sockets, seals and
-        TLS files, stay as they are set.
+        TLS files, stay as they are set. Where it does not say how many threads OpenMP, OpenBLAS and MKL have
+        (``OMP_NUM_THREADS``, …), a rank has one of each.
     timeout_secs
         Limit of the start and of each collective in seconds.
     grace_secs

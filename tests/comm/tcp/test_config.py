@@ -126,6 +126,24 @@ def test_a_kubernetes_job_gives_the_rank():
     assert (config.rank, config.size, config.coordinator) == (2, 3, "head")
 
 
+SLURM = {"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "1"}
+
+
+def test_a_slurm_step_gives_rank_size_and_job():
+    bare = {"COBRE_TCP_COORDINATOR": "head", "COBRE_TCP_SECRET": SECRET}
+    config = TcpConfig.from_environment(bare | SLURM)
+    assert (config.rank, config.size, config.coordinator, config.job) == (2, 4, "head", b"77.1")
+    with pytest.raises(MissingConfiguration, match="COBRE_TCP_RANK"):  # a batch script is no rank
+        TcpConfig.from_environment({**bare, **SLURM, "SLURM_STEP_NUM_TASKS": ""})
+
+
+def test_the_innermost_launcher_wins_over_a_slurm_step():
+    assert TcpConfig.from_environment(SLURM | PLAIN).job == b""
+    assert TcpConfig.from_environment(SLURM | TORCHRUN).job == b"run"
+    manifest = {name: value for name, value in PLAIN.items() if name != "COBRE_TCP_RANK"}
+    assert TcpConfig.from_environment({**SLURM, **manifest, "JOB_COMPLETION_INDEX": "0"}).rank == 0
+
+
 # ---- the secret
 
 

@@ -3,13 +3,16 @@
 import json
 import sys
 
-from pycobre.comm.conformance import keep
+from pycobre.comm.conformance import PROMISES, keep
 from pycobre.comm.connect import create_communicator
 from pycobre.comm.launched import follow_launcher, launcher_pipe
 
 
 def main(names: list[str]) -> int:
-    """0 if this rank found every promise kept, otherwise 1."""
+    """0 if this rank found every promise kept, 1 if not, 2 where there is no such promise."""
+    if unknown := [name for name in names if name not in PROMISES]:
+        sys.stderr.write(f"no promise is called {', '.join(unknown)}; there are {', '.join(PROMISES)}\n")
+        return 2
     follow_launcher()
     pipe, broken = launcher_pipe(), 0
     with create_communicator() as comm:

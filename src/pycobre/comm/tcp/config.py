@@ -150,7 +150,9 @@ class TcpConfig:
 
         Without ``COBRE_TCP_RANK`` what torchrun sets is taken where ours is missing: ``RANK``,
         ``WORLD_SIZE``, ``MASTER_ADDR``, the port after ``MASTER_PORT`` (torchrun itself listens there) and
-        ``TORCHELASTIC_RUN_ID`` as the job; or, of a Kubernetes Indexed Job, ``JOB_COMPLETION_INDEX`` as rank.
+        ``TORCHELASTIC_RUN_ID`` as the job; or, of a Kubernetes Indexed Job, ``JOB_COMPLETION_INDEX`` as rank;
+        or, of a Slurm step, ``SLURM_PROCID``, ``SLURM_STEP_NUM_TASKS``, and ``SLURM_JOB_ID`` with
+        ``SLURM_STEP_ID`` as the job.
 
         A secret is taken out of ``os.environ`` once read, so that no child inherits it.
 
@@ -215,6 +217,12 @@ def _completed(source: dict[str, str]) -> dict[str, str]:
         if _text(source, "MASTER_PORT"):
             # torchrun's own store listens on MASTER_PORT.
             told["COBRE_TCP_PORT"] = str(_number(source["MASTER_PORT"], "MASTER_PORT") + 1)
+    elif not _text(source, "JOB_COMPLETION_INDEX") and _text(source, "SLURM_STEP_NUM_TASKS"):
+        told = {
+            "COBRE_TCP_RANK": source.get("SLURM_PROCID", ""),
+            "COBRE_TCP_SIZE": source["SLURM_STEP_NUM_TASKS"],
+            "COBRE_TCP_JOB": f"{source.get('SLURM_JOB_ID', '')}.{source.get('SLURM_STEP_ID', '')}",
+        }
     return {**told, **{name: value for name, value in source.items() if value.strip() or name not in told}}
 
 
