@@ -1,8 +1,9 @@
 """Random programs of collectives on 1 to 4 ranks, against the same programs in plain NumPy, to the last bit.
 
 ``PYCOBRE_PROGRAMS`` is the number of programs on each backend (10,000; of a million a test takes most of
-an hour, and needs ``-o faulthandler_timeout=0``), ``PYCOBRE_PROGRAMS_SEED`` what hypothesis draws them from (``programs/campaign.py`` says how); one that fails is shrunk. How much the
-campaign sees is measured by mutants: each must be found, by the kind of step beside it.
+an hour, and needs ``-o faulthandler_timeout=0``), ``PYCOBRE_PROGRAMS_SEED`` what hypothesis draws them from
+(``programs/campaign.py`` says how); one that fails is shrunk. How much the campaign sees is measured by
+mutants: each must be found, by the kind of step beside it.
 
 ===============================  ============
 mutant                           found by
