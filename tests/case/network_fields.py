@@ -118,7 +118,7 @@ def stage_limits() -> Iterator[Row]:
         ("thermal", {"thermal_id": 9}, {"min_generation_mw": 8.2, "cost_per_mwh": 31.0}),
         ("line", {"line_id": 1}, {"reverse_mw": 1.5}),
         ("contract", {"contract_id": 2}, {"max_mw": 3.0, "price_per_mwh": 56.0}),
-        ("pumping", {"station_id": 2}, {"min_m3s": 1.6, "max_m3s": 1.5}),
+        ("pumping", {"station_id": 2}, {"min_m3s": 1.6}),
         ("ncs", {"ncs_id": 2}, {"available_generation_mw": 0.5}),
     ):
         file = e.BOUNDS.format(kind)
@@ -138,6 +138,13 @@ def stage_limits() -> Iterator[Row]:
         (e.LINES, "lines.1.target_bus_id", 4),
     )
     yield changes(base, e.BOUNDS.format("contract"), "min_mw.1", 1.55)
+    yield changes(  # pumping up the river pays where it is free
+        base,
+        e.BOUNDS.format("pumping"),
+        "max_m3s.0",
+        1.55,
+        (e.PUMPING, "pumping_stations.0.consumption_mw_per_m3s", 0.0),
+    )
     for kind, column, other in (
         ("bus", "excess_cost", 4),
         ("line", "exchange_cost", 1),
