@@ -21,6 +21,12 @@ void require_units(const DenseProblem &problem, const In<double, 2> &states, con
     require(failed.size() == units, "failed");
 }
 
+// Bases may be older than the latest cuts, and so shorter; of no length they are none.
+void require_length(const DenseProblem &problem, int length) {
+    require(length == 0 || (length <= problem.basis_length() && length >= problem.data().columns() + problem.rows()),
+            "bases");
+}
+
 }  // namespace
 
 void bind_dense(nb::module_ &m) {
@@ -48,8 +54,7 @@ void bind_dense(nb::module_ &m) {
              [](DenseProblem &self, In<int8_t, 2> bases, size_t most) {
                  const int length = static_cast<int>(bases.shape(1));
                  const int count = length == 0 ? 0 : static_cast<int>(bases.shape(0));
-                 require(count == 0 || (length <= self.basis_length() &&
-                                        length >= self.data().columns() + self.rows()), "bases");
+                 if (count > 0) require_length(self, length);
                  nb::gil_scoped_release nogil;
                  self.keep_starts(count, length, bases.data(), most);
              })
@@ -94,8 +99,8 @@ void bind_dense(nb::module_ &m) {
                 Out<int8_t, 2> bases_out, Out<double, 2> primal, Out<double, 2> row_dual, Out<uint8_t, 1> failed) {
                  const size_t units = states.shape(0);
                  const int length = static_cast<int>(bases.shape(1));
-                 require(bases.shape(0) == units && (length == 0 || (length <= self.basis_length() &&
-                                                     length >= self.data().columns() + self.rows())), "bases");
+                 require(bases.shape(0) == units, "bases");
+                 require_length(self, length);
                  const bool is_full = primal.shape(0) > 0, has_bases = bases_out.shape(0) > 0;
                  require(!has_bases || (bases_out.shape(0) == units &&
                                         static_cast<int>(bases_out.shape(1)) == self.basis_length()), "bases_out");

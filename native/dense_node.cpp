@@ -19,9 +19,9 @@ double scattered(uint32_t variable) {
 
 // Sum of products of whole vectors, in lanes that are added in a fixed order.
 double dot(const double *__restrict__ a, const double *__restrict__ b, int size) {
-    double sum[8] = {};
-    for (int k = 0; k < size; k += 8)
-        for (int lane = 0; lane < 8; ++lane) sum[lane] += a[k + lane] * b[k + lane];
+    double sum[kVector] = {};
+    for (int k = 0; k < size; k += kVector)
+        for (int lane = 0; lane < kVector; ++lane) sum[lane] += a[k + lane] * b[k + lane];
     return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
@@ -117,24 +117,25 @@ bool DenseNode::refresh(const DenseData &data) {
         if (status[j] == kAtLower && d[j] < -kNoDual && std::isfinite(data.upper[j])) status[j] = kAtUpper;
         else if (status[j] == kAtUpper && d[j] > kNoDual && std::isfinite(data.lower[j])) status[j] = kAtLower;
     }
-    rest_columns(data);
     return true;
 }
 
-void DenseNode::rest_columns(const DenseData &data) {
+void DenseNode::put_columns(const DenseData &data) {
     rest.resize(data.columns());
     may.resize(padded(data.columns()), 0.0);
     for (int j = 0; j < data.columns(); ++j) put(data, j, status[j]);
 }
 
-void DenseNode::put(const DenseData &data, int column, int8_t at) {
-    status[column] = at;
-    rest[column] = at == kAtUpper ? data.upper[column] : at == kAtLower ? data.lower[column] : 0.0;
-    may[column] = data.lower[column] == data.upper[column] ? 0.0 : at == kAtLower ? 1.0 : at == kAtUpper ? -1.0 : 0.0;
+void DenseNode::put(const DenseData &data, int variable, int8_t at) {
+    status[variable] = at;
+    if (variable >= data.columns()) return;
+    const double lower = data.lower[variable], upper = data.upper[variable];
+    rest[variable] = at == kAtUpper ? upper : at == kAtLower ? lower : 0.0;
+    may[variable] = lower == upper ? 0.0 : at == kAtLower ? 1.0 : at == kAtUpper ? -1.0 : 0.0;
 }
 
 void DenseNode::begin(const DenseData &data) {
-    rest_columns(data);
+    put_columns(data);
     const int columns = data.columns(), rows = data.rows();
     const auto cost = [](int8_t at, int variable) {
         return at == kAtLower ? scattered(variable) : at == kAtUpper ? -scattered(variable) : 0.0;

@@ -6,7 +6,8 @@
 #include "dense_data.hpp"
 
 // Lengths are padded to whole vectors of the processor.
-inline int padded(int size) { return (size + 7) / 8 * 8; }
+constexpr int kVector = 8;
+inline int padded(int size) { return (size + kVector - 1) / kVector * kVector; }
 
 // HiGHS's basis statuses.
 constexpr int8_t kAtLower = 0, kBasic = 1, kAtUpper = 2, kAtZero = 3;
@@ -24,15 +25,14 @@ class DenseNode {
 
     // Inverse and weights from scratch; false if the basis is singular.
     bool factor(const DenseData &data);
-    // Frees what begin() makes again, and with the inverse what refresh() does.
-    void forget(bool with_inverse) {
-        const auto free = [](auto &...vectors) { (std::vector<double>().swap(vectors), ...); };
-        free(tie_y, tie_d, rest, may);  // to clear them would keep their memory
-        if (with_inverse) free(inverse_, weight, y, d);
+    // The same, and y and d; boxed columns get the status that these want.
+    bool refresh(const DenseData &data);
+    // Frees what refresh() makes again.
+    void forget_inverse() {
+        for (std::vector<double> *made : {&inverse_, &weight, &y, &d})
+            std::vector<double>().swap(*made);  // to clear it would keep its memory
     }
     bool has_inverse() const { return !inverse_.empty(); }
-    // The same, and y and d; boxed columns rest where these want them.
-    bool refresh(const DenseData &data);
     // To be called before the first pivot. Gives what is not basic reduced costs of a second kind, which decide
     // between candidates of equal ratio: where water is worth nothing nine of ten steps have no length, and without
     // these a problem wanders among such bases.
@@ -47,8 +47,9 @@ class DenseNode {
     void fill_columns(const std::vector<double> &x, std::vector<double> &full) const;
     // Pricing weights of basic columns, and 0 of others.
     void fill_weights(const DenseData &data, std::vector<double> &full) const;
-    // Puts a column at this status, and where it then is.
-    void put(const DenseData &data, int column, int8_t at);
+    // Gives a column or core row this status; a column then rests where that says.
+    void put(const DenseData &data, int variable, int8_t at);
+    void put_columns(const DenseData &data);  // all of them, by the status that they have
     // Value of a variable that is not basic.
     double resting(const DenseData &data, const Side &side, int variable) const;
     // rho: the row of the inverse at a position, or that of an extra that is about to become a row.
@@ -82,7 +83,6 @@ class DenseNode {
 
   private:
     void weigh();
-    void rest_columns(const DenseData &data);
     void widen(int stride);
     int stride_ = 0;
     std::vector<double> inverse_;  // (row, position)

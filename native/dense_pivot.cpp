@@ -28,9 +28,9 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
     candidates_.clear();
     // At its lower bound a variable may rise if that helps, at its upper one fall, and a free one do either.
     const auto add = [&](int variable, int8_t at, double alpha, double dual, double tie, double range) {
-        const double slope = at == kAtUpper ? -sign * alpha : at == kAtLower ? sign * alpha : std::abs(alpha);
-        if (slope < kLeastAlpha) return;
         const double side = at == kAtUpper ? -1.0 : at == kAtLower ? 1.0 : 0.0;
+        const double slope = side == 0.0 ? std::abs(alpha) : side * sign * alpha;
+        if (slope < kLeastAlpha) return;
         double distance = side * dual, tie_distance = side * tie;
         if (distance < kNoDual) {
             distance = 0.0;
@@ -45,13 +45,13 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
         add(j, at, row_[j], node.d[j], node.tie_d[j],
             at == kAtZero ? kInfinity : data_->upper[j] - data_->lower[j]);
     };
-    for (int first = 0; first < columns; first += 8) {  // most have nothing in them
+    for (int first = 0; first < columns; first += kVector) {  // most have nothing in them
         const double *element = row_.data() + first, *may = node.may.data() + first;
-        double slope[8], most = 0.0;
-        for (int lane = 0; lane < 8; ++lane) slope[lane] = sign * element[lane] * may[lane];
-        for (int lane = 0; lane < 8; ++lane) most = std::max(most, slope[lane]);
+        double slope[kVector], most = 0.0;
+        for (int lane = 0; lane < kVector; ++lane) slope[lane] = sign * element[lane] * may[lane];
+        for (int lane = 0; lane < kVector; ++lane) most = std::max(most, slope[lane]);
         if (most < kLeastAlpha) continue;
-        for (int lane = 0; lane < 8; ++lane)
+        for (int lane = 0; lane < kVector; ++lane)
             if (slope[lane] >= kLeastAlpha) add_column(first + lane);
     }
     for (int j : data_->free)
@@ -141,15 +141,14 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
     bool flips = false;
     for (int c = 0; c < entering; ++c) {
         const int flipped = candidates_[c].variable;
-        const int8_t at = child.status[flipped], other = at == kAtUpper ? kAtLower : kAtUpper;
-        const double change = at == kAtUpper ? -candidates_[c].range : candidates_[c].range;
+        const bool falls = child.status[flipped] == kAtUpper;
+        const double change = falls ? -candidates_[c].range : candidates_[c].range;
+        child.put(*data_, flipped, falls ? kAtLower : kAtUpper);
         flips = true;
         if (flipped >= columns) {
-            child.status[flipped] = other;
             amounts_[flipped - columns] += change;
             continue;
         }
-        child.put(*data_, flipped, other);
         for (int k = data_->stage.start[flipped]; k < data_->stage.start[flipped + 1]; ++k)
             amounts_[data_->stage.index[k]] -= data_->stage.value[k] * change;
         for (size_t k = 0; k < child.extras.size(); ++k)
@@ -192,15 +191,9 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
         walker.x[position] = before + change;
     }
     child.exchange(position, variable, column_);
-    const auto put = [&](int moved, int8_t at) {
-        if (moved < columns)
-            child.put(*data_, moved, at);
-        else
-            child.status[moved] = at;
-    };
-    if (leaver < core) put(leaver, leaving.direction < 0 ? kAtLower : kAtUpper);
+    if (leaver < core) child.put(*data_, leaver, leaving.direction < 0 ? kAtLower : kAtUpper);
     if (variable < core) {
-        put(variable, kBasic);
+        child.put(*data_, variable, kBasic);
     } else {  // an extra that is no longer binding
         child.drop(*data_, variable - core, position);
         for (int member : members) {

@@ -103,6 +103,7 @@ std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int
     return left;
 }
 
+// Solves `sides[k]` for k in `which` from the start, whose inverse is made here if it has none.
 void DenseProblem::run_from(const Start &start, DenseSearch &search, const std::vector<Side> &sides,
                             const std::vector<int> &which, const DenseSearch::Found &found) const {
     if (start.node.has_inverse()) {
@@ -233,13 +234,12 @@ bool DenseProblem::dispatch(int units, const double *states, const double *noise
                             double *objectives, double *futures, double *next_states, int8_t *bases_out,
                             double *primal, double *row_dual, uint8_t *failed) {
     const StageData &stage = data_.stage;
-    std::vector<Starts> own(units, Starts(length > 0));
     std::vector<Task> tasks;
     for (int unit = 0; unit < units; ++unit) {
         const int8_t *basis = bases + static_cast<size_t>(unit) * length;
-        if (length > 0) own[unit][0] = start_of(basis, extras_of(basis, length));
         tasks.push_back({states + static_cast<size_t>(unit) * stage.states_in,
-                         noises + static_cast<size_t>(unit) * stage.noises, unit, own[unit]});
+                         noises + static_cast<size_t>(unit) * stage.noises, unit});
+        if (length > 0) tasks.back().own.push_back(start_of(basis, extras_of(basis, length)));
     }
     std::fill(failed, failed + units, 1);
     solve(tasks, [&](int unit, const Optimum &optimum) {

@@ -82,6 +82,7 @@ void DenseSearch::again(const DenseNode &node, const std::vector<int> &members) 
         spare_.push_back(std::move(copy));
         return;
     }
+    copy->put_columns(*data_);
     fresh_numbers(*copy, members);
     stack_.push_back(std::move(copy));
 }

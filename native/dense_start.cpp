@@ -78,7 +78,7 @@ std::shared_ptr<Start> DenseProblem::start_of(const int8_t *basis, const std::ve
         if (node.status[v] == kBasic) node.head.push_back(v);
     if (node.size() != rows + static_cast<int>(node.extras.size()) || !node.refresh(data_)) return nullptr;
     if (!sum_up(*start)) return nullptr;
-    node.forget(node.size() > kMostKept);
+    if (node.size() > kMostKept) node.forget_inverse();
     return start;
 }
 
