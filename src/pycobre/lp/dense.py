@@ -142,7 +142,7 @@ class DenseSolver(StageSolver):
     def bases_of(self, starts: Starts) -> BasisArray:
         """Kept ones, in turns."""
         if starts.bases is not None:
-            return starts.bases[starts.own]
+            return starts.brought()
         count = self._problem.starts
         if count == 0:
             return np.empty((len(starts.own), 0), dtype=np.int8)
@@ -208,16 +208,12 @@ class DenseSolver(StageSolver):
         bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs, each of which may start from the basis it came with."""
-        if starts.bases is None:
-            own: BasisArray = np.empty((len(states), 0), dtype=np.int8)
-        else:
-            own = np.ascontiguousarray(starts.bases[starts.own])
         result = Dispatch.room(self, len(states), full=full, bases=bases)
         failed = np.empty(len(states), dtype=np.uint8)
         solved = self._problem.dispatch(
             states,
             noises,
-            own,
+            starts.brought(),
             result.objective,
             result.future,
             result.next_state,

@@ -117,7 +117,7 @@ class HighsSolver(StageSolver):
         """What it starts from itself."""
         if starts.bases is None:
             return self._kept.of(starts.own)
-        return np.ascontiguousarray(starts.bases[starts.own])
+        return starts.brought()
 
     def expectation(
         self,

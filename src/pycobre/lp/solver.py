@@ -69,6 +69,12 @@ class Starts:
         """One basis a unit, the rows of *bases*."""
         return cls(np.arange(len(bases)), bases)
 
+    def brought(self) -> BasisArray:
+        """The basis (M, L) that each unit came with; of length zero if none did."""
+        if self.bases is None:
+            return np.empty((len(self.own), 0), dtype=np.int8)
+        return np.ascontiguousarray(self.bases[self.own])
+
     def some(self, units: NDArray[np.int64]) -> Starts:
         """Those of *units*, by position."""
         return Starts(self.own.take(units), self.bases)

@@ -281,7 +281,8 @@ class Run:
         last = policy.history[-1]
         cpu = gather(self.comm, np.array([time.process_time()]), [1] * self.comm.size)
         summary = SimulationSummary.of(np.array(costs)) if costs else None
-        measure = self._measure()
+        risks = {node.risk for node in policy.graph.nodes}
+        measure = risks.pop() if len(risks) == 1 else None  # of all, where they have the same one
         holds, risk_averse = None, any(stage.risk_averse for stage in self.system.stages)
         if summary and not risk_averse and self.options.simulation_schemes.in_sample and not self._bends:
             slack = summary.ci95 + _BOUND_ROUNDING * abs(last.lower_bound)
@@ -306,12 +307,6 @@ class Run:
             cpu_s=float(cpu.sum()),
             output=str(self.settings.output),
         )
-
-    def _measure(self) -> Cvar | None:
-        """The risk measure of all stages, if they have the same one."""
-        found = {(stage.cvar_tail, stage.cvar_weight, stage.risk_averse) for stage in self.system.stages}
-        tail, weight, averse = found.pop()
-        return Cvar(tail, weight) if averse and not found else None
 
     def _manifest(self, threads: int, finished: RunFinished) -> dict[str, object]:
         return {
