@@ -101,27 +101,6 @@ double DenseData::coefficient(int extra, int column) const {
     return decided_of_[column] < 0 ? 0.0 : -decided_slope(extra - planes_, decided_of_[column]);
 }
 
-void DenseData::add_extra(int extra, double factor, double *row) const {
-    if (is_plane(extra)) {
-        for (int k = stage.planes.start[extra]; k < stage.planes.start[extra + 1]; ++k)
-            row[stage.planes.index[k]] += factor * stage.planes.value[k];
-        return;
-    }
-    row[stage.future_column] += factor;
-    for (int i = 0; i < stage.decided(); ++i)
-        row[stage.state_columns[i]] -= factor * decided_slope(extra - planes_, i);
-}
-
-void DenseData::clear_extra(int extra, double *row) const {
-    if (is_plane(extra)) {
-        for (int k = stage.planes.start[extra]; k < stage.planes.start[extra + 1]; ++k)
-            row[stage.planes.index[k]] = 0.0;
-        return;
-    }
-    row[stage.future_column] = 0.0;
-    for (int column : stage.state_columns) row[column] = 0.0;
-}
-
 double DenseData::times(int extra, const double *x) const {
     double sum = 0.0;
     if (is_plane(extra)) {

@@ -30,9 +30,20 @@ class DenseData {
     int extras() const { return planes_ + cuts_; }
     bool is_plane(int extra) const { return extra < planes_; }
     double coefficient(int extra, int column) const;
+    // take(column, coefficient) for each coefficient of the extra, in a fixed order.
+    template <class Take> void each_term(int extra, const Take &take) const {
+        if (is_plane(extra)) {
+            for (int k = stage.planes.start[extra]; k < stage.planes.start[extra + 1]; ++k)
+                take(stage.planes.index[k], stage.planes.value[k]);
+            return;
+        }
+        take(stage.future_column, 1.0);
+        for (int i = 0; i < stage.decided(); ++i) take(stage.state_columns[i], -decided_slope(extra - planes_, i));
+    }
     // row += factor · coefficients of the extra.
-    void add_extra(int extra, double factor, double *row) const;
-    void clear_extra(int extra, double *row) const;  // zeros where the extra has coefficients
+    void add_extra(int extra, double factor, double *row) const {
+        each_term(extra, [&](int column, double value) { row[column] += factor * value; });
+    }
     double times(int extra, const double *x) const;  // coefficients of the extra · x
     struct Violation {
         int extra = -1;

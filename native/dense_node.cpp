@@ -6,6 +6,7 @@
 
 namespace {
 
+constexpr int kManyRows = 100;      // core rows from which factors are quicker than a dense inverse
 constexpr double kResidual = 1e-9;  // how far a row may be missed, relative to what is in it
 
 // A number between a half and one that looks drawn, and is the same for a variable whenever it is asked for.
@@ -15,14 +16,6 @@ double scattered(uint32_t variable) {
     variable *= 2246822519u;
     variable ^= variable >> 13;
     return 0.5 + (variable & 0xffffu) / 131072.0;
-}
-
-// Sum of products of whole vectors, in lanes that are added in a fixed order.
-double dot(const double *__restrict__ a, const double *__restrict__ b, int size) {
-    double sum[kVector] = {};
-    for (int k = 0; k < size; k += kVector)
-        for (int lane = 0; lane < kVector; ++lane) sum[lane] += a[k + lane] * b[k + lane];
-    return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
 }  // namespace
@@ -52,9 +45,10 @@ void DenseNode::fill_weights(const DenseData &data, std::vector<double> &full) c
 bool DenseNode::place(const DenseData &data, const Side &side, std::vector<double> &x,
                       std::vector<double> &full) const {
     const int columns = data.columns(), rows = data.rows();
-    x.assign(stride_, 0.0);
-    static thread_local std::vector<double> own;
+    x.assign(stride(), 0.0);
+    static thread_local std::vector<double> own, more;
     own.resize(size());
+    more.resize(stride());
     for (int round = 0;; ++round) {
         fill_columns(x, full);
         for (int i = 0; i < size(); ++i) own[i] = 0.0;
@@ -71,12 +65,8 @@ bool DenseNode::place(const DenseData &data, const Side &side, std::vector<doubl
         }
         for (size_t k = 0; k < extras.size(); ++k) own[rows + k] -= data.times(extras[k], full.data());
         if (round == 2) break;
-        for (int i = 0; i < size(); ++i) {
-            const double amount = own[i];
-            if (amount == 0.0) continue;
-            const double *column = column_of_inverse(i);
-            for (int p = 0; p < stride_; ++p) x[p] += column[p] * amount;
-        }
+        solve(own.data(), more.data());
+        for (int p = 0; p < size(); ++p) x[p] += more[p];
     }
     bool is_accurate = true;
     for (int i = 0; i < rows; ++i) {
@@ -93,11 +83,14 @@ bool DenseNode::place(const DenseData &data, const Side &side, std::vector<doubl
 void DenseNode::price(const DenseData &data, std::vector<double> &y_out, std::vector<double> &d_out) const {
     const int columns = data.columns(), rows = data.rows();
     static thread_local std::vector<double> missing;  // by position: cost not yet explained by the rows' duals
-    missing.assign(stride_, 0.0);
+    missing.assign(stride(), 0.0);
     for (int p = 0; p < size(); ++p) missing[p] = head[p] < columns ? data.cost[head[p]] : 0.0;
+    static thread_local std::vector<double> more;
+    more.resize(size());
     y_out.assign(size(), 0.0);
     for (int round = 0; round < 2; ++round) {
-        for (int i = 0; i < size(); ++i) y_out[i] += dot(missing.data(), column_of_inverse(i), stride_);
+        solve_transposed(missing.data(), more.data());
+        for (int i = 0; i < size(); ++i) y_out[i] += more[i];
         d_out = data.cost;
         for (int i = 0; i < rows; ++i) {
             if (y_out[i] == 0.0) continue;
@@ -150,24 +143,24 @@ void DenseNode::begin(const DenseData &data) {
 
 void DenseNode::row_at(int position, std::vector<double> &rho) const {
     rho.resize(size());
-    for (int i = 0; i < size(); ++i) rho[i] = column_of_inverse(i)[position];
+    ask([&](const auto &inverse) { inverse.row(position, rho.data()); });
 }
 
 void DenseNode::basic_part(const DenseData &data, int extra, std::vector<double> &part) const {
     static thread_local std::vector<double> of_columns;  // zeros between calls
     of_columns.resize(std::max<size_t>(of_columns.size(), data.columns()), 0.0);
-    data.add_extra(extra, 1.0, of_columns.data());
-    part.assign(stride_, 0.0);
+    data.each_term(extra, [&](int column, double value) { of_columns[column] += value; });
+    part.assign(stride(), 0.0);
     for (int p = 0; p < size(); ++p)
         if (head[p] < data.columns()) part[p] = of_columns[head[p]];
-    data.clear_extra(extra, of_columns.data());
+    data.each_term(extra, [&](int column, double) { of_columns[column] = 0.0; });
 }
 
 void DenseNode::row_for(const DenseData &data, int extra, std::vector<double> &rho) const {
     static thread_local std::vector<double> basic;
     basic_part(data, extra, basic);
     rho.resize(size() + 1);
-    for (int i = 0; i < size(); ++i) rho[i] = dot(basic.data(), column_of_inverse(i), stride_);
+    solve_transposed(basic.data(), rho.data());
     rho[size()] = -1.0;
 }
 
@@ -175,7 +168,7 @@ double DenseNode::pivot_of(const DenseData &data, int extra, int variable, const
     static thread_local std::vector<double> basic;
     basic_part(data, extra, basic);
     const double own = variable < data.columns() ? data.coefficient(extra, variable) : 0.0;
-    return dot(basic.data(), column.data(), stride_) - own;
+    return dot(basic.data(), column.data(), stride()) - own;
 }
 
 void DenseNode::times_matrix(const DenseData &data, const std::vector<double> &rho, int joining,
@@ -192,16 +185,6 @@ void DenseNode::times_matrix(const DenseData &data, const std::vector<double> &r
     if (joining >= 0) data.add_extra(joining, rho.back(), row.data());
 }
 
-void DenseNode::times_inverse(const std::vector<double> &amounts, std::vector<double> &out) const {
-    out.assign(stride_, 0.0);
-    for (int i = 0; i < size(); ++i) {
-        const double amount = amounts[i];
-        if (amount == 0.0) continue;
-        const double *column = column_of_inverse(i);
-        for (int p = 0; p < stride_; ++p) out[p] += amount * column[p];
-    }
-}
-
 void DenseNode::column_for(const DenseData &data, int variable, std::vector<double> &column) const {
     static thread_local std::vector<double> amounts;
     amounts.assign(size(), 0.0);
@@ -213,21 +196,18 @@ void DenseNode::column_for(const DenseData &data, int variable, std::vector<doub
         for (size_t k = 0; k < extras.size(); ++k)
             amounts[data.rows() + k] = data.coefficient(extras[k], variable);
     }
-    times_inverse(amounts, column);
+    column.resize(stride());
+    solve(amounts.data(), column.data());
 }
 
-void DenseNode::append(int extra, const std::vector<double> &rho, int own_variable) {
+void DenseNode::append(const DenseData &data, int extra, const std::vector<double> &rho, int own_variable) {
     const int last = size();
-    if (last + 1 > stride_) widen(padded(last + 4));
-    inverse_.resize(static_cast<size_t>(last + 1) * stride_, 0.0);
     double norm = 0.0;
-    for (int i = 0; i < last; ++i) {
-        column_of_inverse(i)[last] = rho[i];
-        norm += rho[i] * rho[i];
-    }
-    std::fill(column_of_inverse(last), column_of_inverse(last) + stride_, 0.0);
-    column_of_inverse(last)[last] = -1.0;
-    weight.resize(stride_, 0.0);
+    for (int i = 0; i < last; ++i) norm += rho[i] * rho[i];
+    static thread_local std::vector<double> part;
+    if (is_sparse_) basic_part(data, extra, part);
+    tell([&](auto &inverse) { inverse.append(part.data(), rho.data()); });
+    weight.resize(std::max<size_t>(weight.size(), stride()), 0.0);
     weight[last] = norm + 1.0;
     extras.push_back(extra);
     head.push_back(own_variable);
@@ -235,40 +215,18 @@ void DenseNode::append(int extra, const std::vector<double> &rho, int own_variab
     tie_y.push_back(0.0);
 }
 
-void DenseNode::exchange(int position, int variable, const std::vector<double> &entering) {
-    const double pivot = entering[position];
-    const double *__restrict__ step = entering.data();
-    double *__restrict__ norm = weight.data();
-    for (int i = 0; i < size(); ++i) {
-        double *__restrict__ column = column_of_inverse(i);
-        const double factor = column[position] / pivot;
-        if (factor == 0.0) continue;
-        for (int p = 0; p < stride_; ++p) {
-            const double old = column[p], fresh = old - factor * step[p];
-            column[p] = fresh;
-            norm[p] += fresh * fresh - old * old;
-        }
-        norm[position] += factor * factor - column[position] * column[position];  // which held rounding only
-        column[position] = factor;
-    }
+void DenseNode::exchange(int position, int variable, const std::vector<double> &column,
+                         const std::vector<double> &rho) {
+    tell([&](auto &inverse) { inverse.exchange(position, column.data(), rho.data(), weight.data()); });
     head[position] = variable;
     ++updates;
 }
 
 void DenseNode::drop(const DenseData &data, int slot, int position) {
-    const int row = data.rows() + slot, count = size(), own = data.columns() + data.rows();
-    const double *gone = column_of_inverse(row);
-    for (int p = 0; p < stride_; ++p) weight[p] -= gone[p] * gone[p];
+    const int row = data.rows() + slot, own = data.columns() + data.rows();
+    tell([&](auto &inverse) { inverse.drop(row, position); });
     weight.erase(weight.begin() + position);
     weight.push_back(0.0);
-    for (int i = row; i + 1 < count; ++i)
-        std::copy_n(column_of_inverse(i + 1), stride_, column_of_inverse(i));
-    inverse_.resize(static_cast<size_t>(count - 1) * stride_);
-    for (int i = 0; i + 1 < count; ++i) {
-        double *column = column_of_inverse(i);
-        std::copy(column + position + 1, column + count, column + position);
-        column[count - 1] = 0.0;
-    }
     head.erase(head.begin() + position);
     extras.erase(extras.begin() + slot);
     y.erase(y.begin() + row);
@@ -277,18 +235,12 @@ void DenseNode::drop(const DenseData &data, int slot, int position) {
         if (variable > own + slot) --variable;
 }
 
-void DenseNode::weigh() {
-    weight.assign(stride_, 0.0);
-    for (int i = 0; i < size(); ++i) {
-        const double *column = column_of_inverse(i);
-        for (int p = 0; p < stride_; ++p) weight[p] += column[p] * column[p];
-    }
-}
-
-void DenseNode::widen(int stride) {
-    std::vector<double> wider(static_cast<size_t>(size()) * stride, 0.0);
-    for (int i = 0; i < size(); ++i)
-        std::copy_n(column_of_inverse(i), size(), wider.data() + static_cast<size_t>(i) * stride);
-    inverse_.swap(wider);
-    stride_ = stride;
+bool DenseNode::factor(const DenseData &data) {
+    is_sparse_ = data.rows() >= kManyRows;
+    updates = 0;
+    if (!tell([&](auto &inverse) { return inverse.factor(data, head, extras); })) return false;
+    // What pivots have made of the weights is as good as any; those of a dense inverse cost little.
+    if (!is_sparse_ || weight.size() < static_cast<size_t>(size()))
+        ask([&](const auto &inverse) { inverse.weigh(weight); });
+    return true;
 }

@@ -1,13 +1,11 @@
-// A basis with its dense inverse, duals and pricing weights.
+// A basis with its inverse, duals and pricing weights.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 #include "dense_data.hpp"
-
-// Lengths are padded to whole vectors of the processor.
-constexpr int kVector = 8;
-inline int padded(int size) { return (size + kVector - 1) / kVector * kVector; }
+#include "dense_inverse.hpp"
+#include "sparse_inverse.hpp"
 
 // HiGHS's basis statuses.
 constexpr int8_t kAtLower = 0, kBasic = 1, kAtUpper = 2, kAtZero = 3;
@@ -17,11 +15,16 @@ constexpr double kNoDual = 1e-12;
 
 // Variables are numbered: columns, then the core rows' own variables, then those of binding extras by slot.
 class DenseNode {
+    // Runs what is asked of the inverse on the one that there is.
+    template <class Ask> auto ask(const Ask &ask) const { return is_sparse_ ? ask(sparse_) : ask(dense_); }
+    template <class Tell> auto tell(const Tell &tell) { return is_sparse_ ? tell(sparse_) : tell(dense_); }
+    bool is_sparse_ = false;
+    DenseInverse dense_;
+    SparseInverse sparse_;
+
   public:
     int size() const { return static_cast<int>(head.size()); }
-    int stride() const { return stride_; }
-    double *column_of_inverse(int row) { return inverse_.data() + static_cast<size_t>(row) * stride_; }
-    const double *column_of_inverse(int row) const { return inverse_.data() + static_cast<size_t>(row) * stride_; }
+    int stride() const { return is_sparse_ ? sparse_.stride() : dense_.stride(); }
 
     // Inverse and weights from scratch; false if the basis is singular.
     bool factor(const DenseData &data);
@@ -29,10 +32,12 @@ class DenseNode {
     bool refresh(const DenseData &data);
     // Frees what refresh() makes again.
     void forget_inverse() {
-        for (std::vector<double> *made : {&inverse_, &weight, &y, &d})
+        for (std::vector<double> *made : {&weight, &y, &d})
             std::vector<double>().swap(*made);  // to clear it would keep its memory
+        dense_.clear();
+        sparse_.clear();
     }
-    bool has_inverse() const { return !inverse_.empty(); }
+    bool has_inverse() const { return !(is_sparse_ ? sparse_.is_empty() : dense_.is_empty()); }
     // To be called before the first pivot. Gives what is not basic reduced costs of a second kind, which decide
     // between candidates of equal ratio: where water is worth nothing nine of ten steps have no length, and without
     // these a problem wanders among such bases.
@@ -64,10 +69,16 @@ class DenseNode {
                       std::vector<double> &row) const;
     // inverse · the variable's column, padded to the stride.
     void column_for(const DenseData &data, int variable, std::vector<double> &column) const;
-    // inverse · amounts (size).
-    void times_inverse(const std::vector<double> &amounts, std::vector<double> &out) const;
-    void append(int extra, const std::vector<double> &rho, int own_variable);  // its own variable basic, last
-    void exchange(int position, int variable, const std::vector<double> &column);
+    void solve(const double *by_row, double *by_position) const {
+        ask([&](const auto &inverse) { inverse.solve(by_row, by_position); });
+    }
+    void solve_transposed(const double *by_position, double *by_row) const {
+        ask([&](const auto &inverse) { inverse.solve_transposed(by_position, by_row); });
+    }
+    // The extra becomes a row with its own variable basic, last.
+    void append(const DenseData &data, int extra, const std::vector<double> &rho, int own_variable);
+    // The variable with this column becomes basic at the position, whose row is rho.
+    void exchange(int position, int variable, const std::vector<double> &column, const std::vector<double> &rho);
     void drop(const DenseData &data, int slot, int position);  // the extra of a slot whose variable is basic there
 
     std::vector<int> head;        // variable that is basic at each position
@@ -81,9 +92,4 @@ class DenseNode {
     std::vector<int> members;     // right-hand sides that have come to this basis
     int updates = 0;              // pivots since the inverse was made from scratch
 
-  private:
-    void weigh();
-    void widen(int stride);
-    int stride_ = 0;
-    std::vector<double> inverse_;  // (row, position)
 };

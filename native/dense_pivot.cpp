@@ -135,7 +135,7 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
             walker.x.resize(std::max<size_t>(walker.x.size(), position + 1), 0.0);
             walker.x[position] = data_->times(leaving.extra, full_.data());
         }
-        child.append(leaving.extra, rho_, core + static_cast<int>(child.extras.size()));
+        child.append(*data_, leaving.extra, rho_, core + static_cast<int>(child.extras.size()));
     }
     amounts_.assign(child.size(), 0.0);
     bool flips = false;
@@ -154,7 +154,10 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
         for (size_t k = 0; k < child.extras.size(); ++k)
             amounts_[rows + k] -= data_->coefficient(child.extras[k], flipped) * change;
     }
-    if (flips) child.times_inverse(amounts_, flipped_);
+    if (flips) {
+        flipped_.resize(child.stride());
+        child.solve(amounts_.data(), flipped_.data());
+    }
     column_.resize(child.stride(), 0.0);
     const double element = column_[position];
 
@@ -190,7 +193,7 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
         for (int p = 0; p < child.stride(); ++p) walker.x[p] -= change * column_[p];
         walker.x[position] = before + change;
     }
-    child.exchange(position, variable, column_);
+    child.exchange(position, variable, column_, rho_);
     if (leaver < core) child.put(*data_, leaver, leaving.direction < 0 ? kAtLower : kAtUpper);
     if (variable < core) {
         child.put(*data_, variable, kBasic);

@@ -1,0 +1,45 @@
+// L and U of a sparse square matrix.
+#pragma once
+#include <utility>
+#include <vector>
+
+// A sparse matrix by lines: rows, or columns.
+struct Lines {
+    std::vector<int> start{0}, index;
+    std::vector<double> value;
+    int count() const { return static_cast<int>(start.size()) - 1; }
+    void clear() {
+        start.resize(1);
+        index.clear();
+        value.clear();
+    }
+    void put(int at, double what) {
+        index.push_back(at);
+        value.push_back(what);
+    }
+    void close() { start.push_back(static_cast<int>(index.size())); }
+};
+Lines transposed(const Lines &lines, int count);  // with this many lines
+
+// Rows and columns of the matrix in the order of their pivots: by rows that have one element left, by columns that
+// have one, then the rest where few new elements come.
+class SparseFactor {
+  public:
+    // False if the matrix is singular.
+    bool factor(const Lines &columns);
+    int size() const { return static_cast<int>(pivot_.size()); }
+    // Overwrites amounts by row with what solves matrix · x = amounts, by column.
+    void solve(double *vector) const;
+    // Overwrites costs by column with what solves y · matrix = costs, by row.
+    void solve_transposed(double *vector) const;
+
+  private:
+    struct Nucleus;
+    void take_singletons(const Lines &columns, const Lines &rows, Nucleus &nucleus);
+    bool take_rest(const Lines &columns, Nucleus &nucleus);
+    std::vector<int> row_, column_;       // of each pivot
+    std::vector<double> pivot_;           // reciprocals
+    std::vector<int> steps_;              // pivots with multipliers
+    Lines lower_;                         // of each of these: rows (by pivot) and multipliers
+    Lines upper_rows_, upper_columns_;    // by pivot, without the pivots themselves
+};
