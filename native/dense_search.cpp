@@ -10,6 +10,7 @@ namespace {
 constexpr double kPrimalTolerance = 1e-9;  // relative to a value above 1
 constexpr double kDualTolerance = 1e-9;    // likewise to a cost, in scaled money
 constexpr double kGapTolerance = 1e-9;     // between primal and dual objective, relative
+constexpr double kEven = 1e-12;            // share of an excess that is none: boxed variables made up for it all
 constexpr int kUpdates = 50;               // pivots before the inverse is made anew
 
 // Beyond these many pivots a right-hand side is given up.
@@ -132,13 +133,20 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
     return leaving.position >= 0 || leaving.extra >= 0;
 }
 
-// Hands an optimum on, if primal and dual agree. The dual objective counts what is left of the reduced costs of basic
-// variables as well: whatever the inverse is worth, it is a bound.
+// Hands an optimum on, if primal and dual agree. A dual of an extra that has the wrong sign is none, which changes
+// reduced costs; the dual objective counts these of all columns, what is left of those of basic ones as well. So
+// whatever the inverse is worth, it is a bound.
 bool DenseSearch::settle(const DenseNode &node, int member, const Found &found) {
     const int columns = data_->columns(), rows = data_->rows();
     const Walker &walker = walkers_[member];
     if (!has_exact_duals_) {
         node.price(*data_, exact_y_, exact_d_);
+        for (size_t k = 0; k < node.extras.size(); ++k) {
+            double &y = exact_y_[rows + k];
+            if ((data_->is_plane(node.extras[k]) ? y : -y) <= 0.0) continue;
+            data_->add_extra(node.extras[k], y, exact_d_.data());
+            y = 0.0;
+        }
         has_exact_duals_ = true;
     }
     if (!walker.is_accurate) return false;
@@ -153,11 +161,8 @@ bool DenseSearch::settle(const DenseNode &node, int member, const Found &found) 
         else if (std::abs(y) > kDualTolerance)
             return false;
     }
-    for (size_t k = 0; k < node.extras.size(); ++k) {
-        const double y = exact_y_[rows + k];
-        if ((data_->is_plane(node.extras[k]) ? y : -y) > kDualTolerance) return false;
-        dual += y * walker.side->height[node.extras[k]];
-    }
+    for (size_t k = 0; k < node.extras.size(); ++k)
+        dual += exact_y_[rows + k] * walker.side->height[node.extras[k]];
     for (int j = 0; j < columns; ++j) {
         const double d = exact_d_[j];
         primal += data_->cost[j] * full_[j];
@@ -191,7 +196,7 @@ void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &
             int breakpoints = -1;
             for (size_t c = 0; c < candidates_.size() && breakpoints < 0; ++c) {
                 slope -= candidates_[c].range * candidates_[c].slope;
-                if (slope < 0.0) breakpoints = static_cast<int>(c);
+                if (slope <= kEven * all[k].excess) breakpoints = static_cast<int>(c);
             }
             if (breakpoints < 0)
                 unclear.push_back(all[k].member);  // nothing limits the dual step: no primal solution, or bad numbers
