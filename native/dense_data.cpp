@@ -113,13 +113,25 @@ double DenseData::times(int extra, const double *x) const {
     return sum + x[stage.future_column];
 }
 
-DenseData::Violation DenseData::most_violated_plane(const Side &side, const double *x, const double *weight) const {
+double DenseData::excess_of(int plane, const Side &side, const double *x) const {
+    const int column = stage.planes.column[plane];
+    const double excess = times(plane, x) - side.height[plane];
+    if (excess <= kViolationTolerance) return 0.0;
+    return excess > kViolationTolerance * std::abs(column < 0 ? side.height[plane] : x[column]) ? excess : 0.0;
+}
+
+void DenseData::violated_planes(const Side &side, const double *x, std::vector<int> &found) const {
+    found.clear();
+    for (int plane = 0; plane < planes_; ++plane)
+        if (excess_of(plane, side, x) > 0.0) found.push_back(plane);
+}
+
+DenseData::Violation DenseData::most_violated_plane(const std::vector<int> &among, const Side &side, const double *x,
+                                                    const double *weight) const {
     Violation most;
-    for (int plane = 0; plane < planes_; ++plane) {
-        const int column = stage.planes.column[plane];
-        const double excess = times(plane, x) - side.height[plane];
-        if (excess <= kViolationTolerance) continue;
-        if (excess <= kViolationTolerance * std::abs(column < 0 ? side.height[plane] : x[column])) continue;
+    for (int plane : among) {
+        const double excess = excess_of(plane, side, x);
+        if (excess == 0.0) continue;
         double norm = 1.0;
         for (int k = stage.planes.start[plane]; k < stage.planes.start[plane + 1]; ++k)
             norm += stage.planes.value[k] * stage.planes.value[k] * weight[stage.planes.index[k]];

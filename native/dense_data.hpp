@@ -49,8 +49,10 @@ class DenseData {
         int extra = -1;
         double score = 0.0;  // squared, by the pricing weight
     };
-    // The plane that x violates most by an estimate of its pricing weight from those of basic columns.
-    Violation most_violated_plane(const Side &side, const double *x, const double *weight) const;
+    void violated_planes(const Side &side, const double *x, std::vector<int> &found) const;
+    // That of these planes that x violates most by an estimate of its pricing weight from those of basic columns.
+    Violation most_violated_plane(const std::vector<int> &among, const Side &side, const double *x,
+                                  const double *weight) const;
     // The cut that x violates most, with such an estimate.
     Violation most_violated_cut(const Side &side, const double *x, const double *weight) const;
     double carried_slope(int extra, int i) const {
@@ -66,6 +68,7 @@ class DenseData {
     std::vector<int> movable_rows;  // that are no equations
 
   private:
+    double excess_of(int plane, const Side &side, const double *x) const;  // 0 within the tolerance
     static constexpr int kLanes = 8;  // cuts of a block: sums run over them side by side
     double decided_slope(int cut, int i) const {
         return decided_[(static_cast<size_t>(cut / kLanes) * stage.decided() + i) * kLanes + cut % kLanes];

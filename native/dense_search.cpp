@@ -11,6 +11,7 @@ constexpr double kPrimalTolerance = 1e-9;  // relative to a value above 1
 constexpr double kDualTolerance = 1e-9;    // likewise to a cost, in scaled money
 constexpr double kGapTolerance = 1e-9;     // between primal and dual objective, relative
 constexpr double kEven = 1e-12;            // share of an excess that is none: boxed variables made up for it all
+constexpr int kPlanesAPivot = 100;         // for so many of them all are looked at once in a pivot more
 constexpr int kUpdates = 50;               // pivots before the inverse is made anew
 
 // Beyond these many pivots a right-hand side is given up.
@@ -37,6 +38,7 @@ void DenseSearch::run(const DenseData &data, const DenseNode &start, const std::
         Walker &walker = walkers_[member];
         walker.side = &sides[member];
         walker.steps = 0;
+        walker.violated.clear();
     }
     fresh_numbers(*root, which);
     stack_.push_back(std::move(root));
@@ -99,7 +101,7 @@ void DenseSearch::fresh_numbers(DenseNode &node, const std::vector<int> &members
 // The basic variable that is farthest out of its bounds in the steepest edge's norm; if there is none, the extra
 // that is violated most. False if nothing is.
 bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
-    const Walker &walker = walkers_[member];
+    Walker &walker = walkers_[member];
     const int columns = data_->columns();
     double best = 0.0;
     for (int p = 0; p < node.size(); ++p) {
@@ -120,7 +122,7 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
     }
     if (data_->extras() == 0) return leaving.position >= 0;
     node.fill_columns(walker.x, full_);
-    for (const DenseData::Violation &most : {data_->most_violated_plane(*walker.side, full_.data(), weights_.data()),
+    for (const DenseData::Violation &most : {most_violated_plane(walker),
                                             data_->most_violated_cut(*walker.side, full_.data(), weights_.data())}) {
         const bool is_row = std::find(node.extras.begin(), node.extras.end(), most.extra) != node.extras.end();
         if (most.score <= best || is_row) continue;
@@ -131,6 +133,18 @@ bool DenseSearch::choose(const DenseNode &node, int member, Leaving &leaving) {
         leaving.excess = std::abs(data_->times(most.extra, full_.data()) - walker.side->height[most.extra]);
     }
     return leaving.position >= 0 || leaving.extra >= 0;
+}
+
+// All planes are looked at again when none of those that were violated is any longer, or after some pivots.
+DenseData::Violation DenseSearch::most_violated_plane(Walker &walker) {
+    const double *x = full_.data(), *weight = weights_.data();
+    if (++walker.looked <= data_->planes() / kPlanesAPivot) {
+        const DenseData::Violation most = data_->most_violated_plane(walker.violated, *walker.side, x, weight);
+        if (most.extra >= 0) return most;
+    }
+    walker.looked = 0;
+    data_->violated_planes(*walker.side, x, walker.violated);
+    return data_->most_violated_plane(walker.violated, *walker.side, x, weight);
 }
 
 // Hands an optimum on, if primal and dual agree. A dual of an extra that has the wrong sign is none, which changes

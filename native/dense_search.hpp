@@ -33,6 +33,8 @@ class DenseSearch {
         const Side *side = nullptr;
         std::vector<double> x;  // of basic variables
         int steps = 0;
+        std::vector<int> violated;  // planes, when all were looked at last
+        int looked = 0;             // pivots since
         bool is_exact = false;  // x was just computed from scratch, with this result:
         bool is_accurate = false;
     };
@@ -46,6 +48,7 @@ class DenseSearch {
         int variable;
     };
     bool choose(const DenseNode &node, int member, Leaving &leaving);
+    DenseData::Violation most_violated_plane(Walker &walker);
     bool settle(const DenseNode &node, int member, const Found &found);
     void again(const DenseNode &node, const std::vector<int> &members);
     void fresh_numbers(DenseNode &node, const std::vector<int> &members);
