@@ -47,8 +47,8 @@ bool Worker::run_and_check(double most_gap) {
 //
 // The dual objective is what supports a cut, and a bound whatever the duals are worth. The two differ by what prices
 // times distances from the bounds that they are paid at come to. Near a singular basis these cancel while both
-// objectives are wrong, so they are counted by their size. Infinity where a reduced cost would have to be paid at an
-// infinite bound, or something misses its bounds.
+// objectives are wrong, so they are counted by their size. A reduced cost that would have to be paid at an infinite
+// bound is dropped, and counts by its variable's value; infinity if it is too large, or if something misses its bounds.
 double Worker::weigh() {
     reduce_costs();
     add_up_rows();
@@ -59,8 +59,9 @@ double Worker::weigh() {
         if (std::isfinite(bound)) {
             dual_objective += price * bound;
             wrong += std::abs(price * (value - bound));
-        } else if (std::abs(price) > tolerance) {
-            dual_objective = -kInfinity;
+        } else {
+            if (std::abs(price) > tolerance) dual_objective = -kInfinity;
+            wrong += std::abs(price * value);  // what is dropped
         }
         if (std::max(lower - value, value - upper) > kMissTolerance * std::max(1.0, std::abs(value))) wrong = kInfinity;
     };
