@@ -1,8 +1,8 @@
 """Options of HiGHS, and what is tried, in this order, when a stage problem does not solve cleanly.
 
 A step of the ladder clears the solver, sets the step's options, solves, and puts the usual options
-back; some keep the basis. Whether it is taken depends on the problem alone, so the ladder never costs the
-same bits; every success is counted by step.
+back; some keep the basis. Whether it is taken depends on the problem and its basis alone, so the
+ladder never costs the same bits; every success is counted by step.
 """
 
 from __future__ import annotations
