@@ -50,7 +50,7 @@ void Counts::add(const Counts &other) {
     for (size_t step = 0; step < other.recoveries.size(); ++step) recoveries[step] += other.recoveries[step];
 }
 
-StageProblem::StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Options> ladder)
+StageProblem::StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Step> ladder)
     : data_(std::move(data)), options_(std::move(options)), ladder_(std::move(ladder)), keep_(keep),
       workers_(std::max(1, threads)) {
     counts_.recoveries.resize(ladder_.size());

@@ -15,6 +15,7 @@ namespace {
 
 using Sparse = std::tuple<In<int, 1>, In<int, 1>, In<double, 1>>;
 using PlaneArrays = std::tuple<In<int, 1>, In<int, 1>, In<int, 1>, In<double, 1>, In<double, 1>, Sparse>;
+using StepTuple = std::tuple<Options, bool, double>;
 using FailureTuple = std::tuple<int, int, int>;
 
 template <class T> std::vector<T> vector_of(const In<T, 1> &array) {
@@ -38,6 +39,7 @@ FailureTuple tuple_of(const Failure &failure) { return {failure.unit, failure.op
 
 void bind_stage(nb::module_ &m) {
     m.def("highs_version", [] { return std::string(Highs_version()); });
+    m.attr("GOOD_GAP") = kGoodGap;
     nb::class_<StageData>(m, "StageData")
         .def(
             "__init__",
@@ -62,8 +64,10 @@ void bind_stage(nb::module_ &m) {
         .def(
             "__init__",
             [](StageProblem *self, const StageData &data, int threads, bool keep, Options options,
-               std::vector<Options> ladder) {
-                new (self) StageProblem(data, threads, keep, std::move(options), std::move(ladder));
+               const std::vector<StepTuple> &ladder) {
+                std::vector<Step> steps;
+                for (const auto &[step, keeps_basis, most_gap] : ladder) steps.push_back({step, keeps_basis, most_gap});
+                new (self) StageProblem(data, threads, keep, std::move(options), std::move(steps));
             },
             nb::arg("data"), nb::arg("threads"), nb::arg("keep"), nb::arg("options"), nb::arg("ladder"))
         .def("add_cuts",

@@ -65,6 +65,17 @@ struct StageData {
 using Option = std::pair<std::string, std::string>;  // a HiGHS option and its value as text
 using Options = std::vector<Option>;
 
+// Primal and dual objective are to agree this closely, relative: beyond it values are refined, and if that does not
+// help the problem climbs the ladder.
+constexpr double kGoodGap = 1e-9;
+
+// What is tried when a problem does not solve cleanly.
+struct Step {
+    Options options;           // beside the usual ones
+    bool keeps_basis = false;  // goes on from the basis at hand, factored anew, if there is an optimal one
+    double most_gap = kGoodGap;
+};
+
 struct Failure {
     int unit = -1, opening = -1, status = 0;
 };
@@ -99,7 +110,7 @@ class Worker {
     // Begins a unit: clearSolver, the working set, then the start basis (of length 0: slacks).
     void begin(const int8_t *basis, int length);
     // Solves for one right-hand side, climbing `ladder` if need be; false when nothing helped.
-    bool solve(const double *state, const double *noise, const std::vector<Options> &ladder);
+    bool solve(const double *state, const double *noise, const std::vector<Step> &ladder);
     void add_slope(double weight, double *slope) const;  // weight · d(objective)/d(state), unscaled
     const std::vector<double> &noise_weights();          // what a unit of each noise is worth, by size
     void next_state(double *out) const;                  // after solve
@@ -119,11 +130,14 @@ class Worker {
     void resize_rows();
     void move_bounds(const double *state, const double *noise);
     void raise_extras(const double *state, const double *noise);
-    bool run_and_check(double tolerance);  // of the gap between the objectives
-    double bound_by_duals();
+    static double reduced_cost_tolerance(const std::vector<double> &cost);
+    bool run_and_check(double most_gap);  // between the objectives
+    double weigh();
     void reduce_costs();
-    void refine_duals();
-    bool climb(const std::vector<Options> &ladder);
+    void add_up_rows();
+    void refine();
+    void factor_anew();
+    bool climb(const std::vector<Step> &ladder);
     void find_violated();
     int extras() const { return data_.planes.count() + cuts_.count(); }
     int total_rows() const { return data_.rows() + static_cast<int>(rows_.size()); }
@@ -138,6 +152,7 @@ class Worker {
     std::vector<int> violated_;
     std::vector<int> moving_rows_, moving_set_;  // core rows that move at all; all that move now
     std::vector<double> cost_, reduced_cost_;  // scaled
+    double reduced_cost_tolerance_ = 0.0;
     std::vector<double> noise_weights_;
     std::vector<double> moving_lower_, moving_upper_, shift_, lower_now_, upper_now_;
     mutable std::vector<double> carried_, carried_weight_, multiplier_;
@@ -147,7 +162,7 @@ class Worker {
 class StageProblem {
   public:
     // HiGHS instances are kept from batch to batch if `keep` says so; large ones hold megabytes each.
-    StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Options> ladder);
+    StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Step> ladder);
     StageProblem(const StageProblem &) = delete;
     StageProblem &operator=(const StageProblem &) = delete;
     void add_cuts(int count, const double *intercepts, const double *slopes);  // as rows, until choose_rows
@@ -180,7 +195,7 @@ class StageProblem {
     template <class Job> Failure over_units(int units, Job job);
     StageData data_;
     Options options_;
-    std::vector<Options> ladder_;
+    std::vector<Step> ladder_;
     CutStore cuts_;
     std::vector<int> rows_;  // the working set
     bool keep_;

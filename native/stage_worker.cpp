@@ -3,21 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "interfaces/highs_c_api.h"
 
 namespace {
-
-// Primal and dual objective are to agree this closely, relative: beyond it the duals are refined, and if that does
-// not help the problem climbs the ladder.
-constexpr double kGoodGap = 1e-9;
-// There they may differ so much. The dual one, which counts, is a bound all the same.
-constexpr double kGapTolerance = 1e-6;
-// Where a reduced cost has no bound to be paid at, it has to vanish; relative to a cost above 1, where the largest is
-// about 2^15: a dual of the wrong sign that is dropped leaves up to 1e-7.
-constexpr double kReducedCostTolerance = 2e-7;
 
 void set_options(void *highs, const Options &options) {
     for (const auto &[name, value] : options)
@@ -35,6 +25,7 @@ Worker::Worker(const StageData &data, const CutStore &cuts, const Options &optio
     cost_ = data.cost;
     for (double &c : cost_) c /= data.cost_scale;
     if (data.future_column >= 0) cost_[data.future_column] = 1.0;  // θ is counted in scaled money
+    reduced_cost_tolerance_ = reduced_cost_tolerance(cost_);
     std::vector<double> lower(data.column_lower), upper(data.column_upper);
     if (data.future_column >= 0) lower[data.future_column] /= data.cost_scale;
     if (Highs_passLp(highs, data.columns(), data.rows(), static_cast<int>(data.value.size()),
@@ -86,86 +77,7 @@ void Worker::begin(const int8_t *basis, int length) {
     Highs_setBasis(highs, column_status_.data(), row_status_.data());
 }
 
-bool Worker::run_and_check(double tolerance) {
-    Highs_run(highs);
-    status = static_cast<int>(Highs_getModelStatus(highs));
-    HighsInt iterations = 0;
-    Highs_getIntInfoValue(highs, "simplex_iteration_count", &iterations);
-    if (iterations > 0) counts.pivots += iterations;
-    if (status != kHighsModelStatusOptimal) return false;
-    Highs_getSolution(highs, x.data(), nullptr, row_value.data(), row_dual.data());
-    const double primal = Highs_getObjectiveValue(highs);
-    // The dual objective, recomputed from the rows' duals, is what supports a cut, and a bound whatever these are
-    // worth; where it does not meet the primal one they are not to be trusted, whatever the solver calls them.
-    const auto gap = [&](double dual) { return std::abs(primal - dual) / (1.0 + std::abs(primal)); };
-    double dual = bound_by_duals();
-    if (!(gap(dual) <= kGoodGap)) {
-        refine_duals();
-        dual = bound_by_duals();
-    }
-    objective = primal * data_.cost_scale;
-    dual_objective = dual * data_.cost_scale;
-    if (data_.future_column >= 0) x[data_.future_column] *= data_.cost_scale;
-    return gap(dual) <= tolerance;
-}
-
-// The dual objective; minus infinity where a reduced cost would have to be paid at an infinite bound.
-double Worker::bound_by_duals() {
-    reduce_costs();
-    double dual = 0.0;
-    for (int i = 0; i < total_rows(); ++i) {
-        const double y = row_dual[i];
-        if (y != 0.0) dual += y * (y > 0 ? lower_now_[i] : upper_now_[i]);
-    }
-    for (int j = 0; j < data_.columns(); ++j) {
-        const double d = reduced_cost_[j];
-        double bound = d > 0 ? data_.column_lower[j] : data_.column_upper[j];
-        if (j == data_.future_column) bound /= data_.cost_scale;
-        if (std::isfinite(bound))
-            dual += d * bound;
-        else if (std::abs(d) > kReducedCostTolerance * std::max(1.0, std::abs(cost_[j])))
-            return -std::numeric_limits<double>::infinity();
-    }
-    return dual;
-}
-
-// Takes what is left of basic variables' reduced costs into the rows' duals.
-void Worker::refine_duals() {
-    const int rows = total_rows();
-    std::vector<HighsInt> basic(rows);
-    std::vector<double> left(rows), change(rows);
-    if (Highs_getBasicVariables(highs, basic.data()) == kHighsStatusError) return;
-    for (int k = 0; k < rows; ++k) left[k] = basic[k] >= 0 ? reduced_cost_[basic[k]] : -row_dual[-1 - basic[k]];
-    if (Highs_getBasisTransposeSolve(highs, left.data(), change.data(), nullptr, nullptr) == kHighsStatusError) return;
-    for (int i = 0; i < rows; ++i) row_dual[i] += change[i];
-}
-
-// Reduced costs c - yA from the rows' duals: those that HiGHS tells are as its pivots have moved them. A dual of the
-// wrong sign, by less than the tolerance, is none.
-void Worker::reduce_costs() {
-    for (int i = 0; i < total_rows(); ++i)
-        if (!std::isfinite(row_dual[i] > 0 ? lower_now_[i] : upper_now_[i])) row_dual[i] = 0.0;
-    reduced_cost_ = cost_;
-    for (int j = 0; j < data_.columns(); ++j)
-        for (int k = data_.start[j]; k < data_.start[j + 1]; ++k)
-            reduced_cost_[j] -= row_dual[data_.index[k]] * data_.value[k];
-    const Planes &planes = data_.planes;
-    for (size_t r = 0; r < rows_.size(); ++r) {
-        const double y = row_dual[data_.rows() + r];
-        if (y == 0.0) continue;
-        const int cut = rows_[r] - planes.count();
-        if (cut < 0) {
-            for (int k = planes.start[rows_[r]]; k < planes.start[rows_[r] + 1]; ++k)
-                reduced_cost_[planes.index[k]] -= y * planes.value[k];
-            continue;
-        }
-        const double *slope = cuts_.decided.data() + static_cast<size_t>(cut) * data_.decided();
-        for (int i = 0; i < data_.decided(); ++i) reduced_cost_[data_.state_columns[i]] += y * slope[i];
-        reduced_cost_[data_.future_column] -= y;
-    }
-}
-
-bool Worker::solve(const double *state, const double *noise, const std::vector<Options> &ladder) {
+bool Worker::solve(const double *state, const double *noise, const std::vector<Step> &ladder) {
     counts.recoveries.resize(ladder.size());
     move_bounds(state, noise);
     ++counts.solves;
@@ -180,11 +92,16 @@ bool Worker::solve(const double *state, const double *noise, const std::vector<O
     return true;
 }
 
-bool Worker::climb(const std::vector<Options> &ladder) {
+bool Worker::climb(const std::vector<Step> &ladder) {
     for (size_t step = 0; step < ladder.size(); ++step) {
-        Highs_clearSolver(highs);
-        set_options(highs, ladder[step]);
-        const bool solved = run_and_check(kGapTolerance);
+        if (ladder[step].keeps_basis) {
+            if (status != kHighsModelStatusOptimal) continue;
+            factor_anew();
+        } else {
+            Highs_clearSolver(highs);
+        }
+        set_options(highs, ladder[step].options);
+        const bool solved = run_and_check(ladder[step].most_gap);
         set_options(highs, options_);
         if (solved) {
             ++counts.recoveries[step];
@@ -192,6 +109,12 @@ bool Worker::climb(const std::vector<Options> &ladder) {
         }
     }
     return false;
+}
+
+void Worker::factor_anew() {
+    Highs_getBasis(highs, column_status_.data(), row_status_.data());
+    Highs_clearSolver(highs);
+    Highs_setBasis(highs, column_status_.data(), row_status_.data());
 }
 
 void Worker::add_slope(double weight, double *slope) const {

@@ -59,9 +59,16 @@ class StageData:
         cost_scale: float,
     ) -> None: ...
 
+GOOD_GAP: float
+
 class StageProblem:
     def __init__(
-        self, data: StageData, threads: int, keep: bool, options: _Options, ladder: Sequence[_Options]
+        self,
+        data: StageData,
+        threads: int,
+        keep: bool,
+        options: _Options,
+        ladder: Sequence[tuple[_Options, bool, float]],
     ) -> None: ...
     def add_cuts(self, intercepts: _Floats, slopes: _Floats) -> None: ...
     def choose_rows(self, cuts: _Ints) -> None: ...

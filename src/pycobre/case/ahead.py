@@ -104,10 +104,13 @@ def _check_later(case: CaseFiles, horizon: date, findings: Findings) -> None:
         place = (cell.thermal_id, cell.post_study_stage_index)
         if cell.post_study_stage_index >= len(case.later.stages):
             message = f"stage {cell.post_study_stage_index} does not exist"
-            findings.add("reference", files.LATER, message, entity=entity, field=field)
+            known = list_ids(range(len(case.later.stages)))
+            hint = f"stages after the study are counted from 0: {known or 'there are none'}"
+            findings.add("reference", files.LATER, message, entity=entity, field=field, hint=hint)
         if cell.min_mw > cell.max_mw:
             message = f"the lower limit {cell.min_mw:g} MW is above the upper limit {cell.max_mw:g} MW"
-            findings.add("physics", files.LATER, message, entity=entity, field=field)
+            hint = "correct min_mw or max_mw"
+            findings.add("physics", files.LATER, message, entity=entity, field=field, hint=hint)
         if place in seen:
             message = f"is given more than once for stage {place[1]}"
             findings.add("dimension", files.LATER, message, entity=entity, field=field, hint="keep one")
@@ -183,7 +186,11 @@ def _check_past(
             note("physics", f"two windows hold {next_one.start_date}", "keep one of them")
     for window in windows:
         if window.end_date <= window.start_date:
-            note("physics", f"the window from {window.start_date} ends before it begins")
+            note(
+                "physics",
+                f"the window from {window.start_date} ends before it begins",
+                "end_date is the day after the last",
+            )
     if any(window.start_date < stages[0].start_date for window in windows):
         message = f"days before the study's first ({stages[0].start_date}) are no delivery of it"
         note("physics", message, "leave them out")
@@ -200,7 +207,7 @@ def _check_past(
         low, high = _limits(plant, stage, stages, changes)
         if not low - SAME_MW <= mean <= high + SAME_MW:
             message = f"{mean:g} MW in stage {stage.id} lies outside its limits, {low:g} to {high:g} MW"
-            note("physics", message)
+            note("physics", message, f"correct value_mw, or the limits in {files.THERMALS}")
     if missing:
         message = f"nothing says what was decided for all days of stages {list_ids(missing)}"
         hint = "add {thermal_id, start_date, end_date, value_mw}; it may be 0 MW"

@@ -86,6 +86,7 @@ def _check_order(case: CaseFiles, findings: Findings) -> None:
                 f"must be -{position + 1}: periods before the study count backwards from -1",
                 entity=entity,
                 field="id",
+                hint="the period right before the study is -1, the one before it -2",
             )
         if period.end_date != after or period.start_date >= period.end_date:
             findings.add(

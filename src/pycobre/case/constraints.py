@@ -115,10 +115,22 @@ class _Resolution:
             entity = f"expression {record.name}"
             expression = self._parse(record.expression, entity)
             if record.name in taken:
-                self._note(REFERENCE, "is the name of another expression or parameter", entity, "name")
+                self._note(
+                    REFERENCE,
+                    "is the name of another expression or parameter",
+                    entity,
+                    "name",
+                    "choose another name",
+                )
             taken.add(record.name)
             if expression is not None and expression.relation is not None:
-                self._note(SCHEMA, "a named expression has no relation", entity, "expression")
+                self._note(
+                    SCHEMA,
+                    "a named expression has no relation",
+                    entity,
+                    "expression",
+                    "leave out <=, == or >= and what follows",
+                )
             elif expression is not None:
                 named[record.name] = expression.left
         return named
@@ -137,13 +149,15 @@ class _Resolution:
                 continue
             if called in path or len(result) + len(waiting) > MAX_PRODUCTS:
                 what = "calls itself" if called in path else f"grows beyond {MAX_PRODUCTS} terms"
-                self._note(REFERENCE, f"@{called} {what}", self._entity(record), "expression")
+                hint = "write it out without that name" if called in path else "split the constraint"
+                self._note(REFERENCE, f"@{called} {what}", self._entity(record), "expression", hint)
                 return ()
             rest = tuple(pair for pair in product.names if pair[0] != called)
             for inner in reversed(self.named[called]):
                 if product.variable is not None and inner.variable is not None:
                     message = f"@{called} times a variable is not linear"
-                    self._note(SCHEMA, message, self._entity(record), "expression")
+                    hint = "let only one of the two hold a variable"
+                    self._note(SCHEMA, message, self._entity(record), "expression", hint)
                     return ()
                 whole = Product(
                     product.number * inner.number, rest + inner.names, product.variable or inner.variable
@@ -163,9 +177,17 @@ class _Resolution:
         for record in self.records:
             entity = self._entity(record)
             if ids.count(record.id) > 1:
-                self._note(REFERENCE, f"is given {ids.count(record.id)} times", entity, "id")
+                self._note(
+                    REFERENCE, f"is given {ids.count(record.id)} times", entity, "id", "give each its own id"
+                )
             if record.slack.enabled and record.slack.penalty is None:
-                self._note(SCHEMA, "is required where the slack is enabled", entity, "slack.penalty")
+                self._note(
+                    SCHEMA,
+                    "is required where the slack is enabled",
+                    entity,
+                    "slack.penalty",
+                    "add it, or disable the slack",
+                )
             if record.id not in self.expressions:
                 continue
             self._check_names(record)
@@ -213,19 +235,31 @@ class _Resolution:
         for id, stage, block, low, high in zip(*columns, strict=True):
             entity = f"{name_entity('constraint', id)}, stage {stage}"
 
-            def note(kind: str, message: str, field: str, entity: str = entity) -> None:
-                self.findings.add(kind, files.CONSTRAINT_BOUNDS, message, entity=entity, field=field)
+            def note(kind: str, message: str, field: str, hint: str, entity: str = entity) -> None:
+                self.findings.add(
+                    kind, files.CONSTRAINT_BOUNDS, message, entity=entity, field=field, hint=hint
+                )
 
             if known is not None and id not in known:
-                note(REFERENCE, "does not exist", "constraint_id")
+                note(REFERENCE, "does not exist", "constraint_id", f"constraints are {list_ids(known)}")
             elif stages is not None and stage not in stages:
-                note(REFERENCE, "the stage does not exist", "stage_id")
+                note(REFERENCE, "the stage does not exist", "stage_id", f"stages are {list_ids(stages)}")
             elif id not in here or stage not in blocks:
                 continue  # it is there, and could not be read
             elif block not in (NULL_ID, *blocks[stage]):
-                note(REFERENCE, f"block {block} does not exist in this stage", "block_id")
+                note(
+                    REFERENCE,
+                    f"block {block} does not exist in this stage",
+                    "block_id",
+                    f"blocks are {list_ids(blocks[stage])}; null means all",
+                )
             elif low > high:
-                note("physics", f"the lower bound {low:g} is above the upper bound {high:g}", "bound_lower")
+                note(
+                    "physics",
+                    f"the lower bound {low:g} is above the upper bound {high:g}",
+                    "bound_lower",
+                    "correct one of them",
+                )
             else:
                 bounds = (-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high)
                 places: list[int | None] = [None if block == NULL_ID else block]
@@ -290,27 +324,36 @@ class _Resolution:
             kinds = {item.id: item.type for item in self.case.contracts.contracts}
             found = kinds.get(variable.entity_id if variable.entity_id is not None else -1)
             if found is not None and found not in variable.name:
-                note(REFERENCE, f"contract {variable.entity_id} is an {found}")
+                note(REFERENCE, f"contract {variable.entity_id} is an {found}", f"use contract_{found}")
         if variable.name == "anticipated_decision":
             thermals = self.case.thermals.thermals if self.case.thermals else []
             if any(item.id == variable.entity_id and item.anticipated_config is None for item in thermals):
-                note(REFERENCE, f"thermal {variable.entity_id} is not dispatched ahead")
+                hint = f"use thermal_generation, or give it an anticipated_config in {files.THERMALS}"
+                note(REFERENCE, f"thermal {variable.entity_id} is not dispatched ahead", hint)
         selected = dict(variable.selectors)
         pair = {"source_bus", "target_bus"}
         if variable.name == "line_exchange" and set(selected) == pair and variable.entity_id is None:
             whole = self.case.whole(files.LINES)
             if self._line_between(selected["source_bus"], selected["target_bus"]) is None and whole:
-                note(REFERENCE, f"no line joins buses {selected['source_bus']} and {selected['target_bus']}")
+                note(
+                    REFERENCE,
+                    f"no line joins buses {selected['source_bus']} and {selected['target_bus']}",
+                    "swap the two, or name the line by its id",
+                )
             return
         allowed = {"bus"} if variable.name in _OF_BUS else set()
         if set(selected) - allowed:
-            note(SCHEMA, f"{', '.join(sorted(set(selected) - allowed))}= is not for this variable")
+            note(
+                SCHEMA,
+                f"{', '.join(sorted(set(selected) - allowed))}= is not for this variable",
+                "leave it out",
+            )
         known = self.ids[noun]
         if known is not None and variable.entity_id not in known:
             note(REFERENCE, f"{noun} {variable.entity_id} does not exist", f"ids are {list_ids(known)}")
             return
         if variable.block_id is not None and variable.name not in BY_BLOCK:
-            note(SCHEMA, "is the same in every block of a stage; leave the block out")
+            note(SCHEMA, "is the same in every block of a stage", "leave the block out")
         if "bus" in allowed & set(selected) and self.case.hydros is not None:
             for plant in self.case.hydros.hydros:
                 at = [group.bus_id for group in plant.unit_groups]

@@ -57,7 +57,8 @@ def read_json(root: Path, file: str, findings: Findings) -> object:
         text = (root / file).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 text ({error})"
-        findings.add("structure", file, f"can't be read: {reason}")
+        hint = "see that it may be read" if isinstance(error, OSError) else "save it as UTF-8"
+        findings.add("structure", file, f"can't be read: {reason}", hint=hint)
         return UNREADABLE
     repeated: list[str] = []
 

@@ -49,14 +49,19 @@ def check_filling(case: CaseFiles, findings: Findings) -> None:
         if hydro.filling is None:
             if hydro.id in started:
                 message = "is not being filled: its initial storage belongs to storage"
-                note(files.INITIAL, "filling_storage", message)
+                note(
+                    files.INITIAL,
+                    "filling_storage",
+                    message,
+                    f"move it there, or give it filling in {files.HYDROS}",
+                )
             continue
         start, entry = hydro.filling.start_stage_id, hydro.entry_stage_id
         if start not in known:
             note(files.HYDROS, "filling.start_stage_id", f"stage {start} does not exist", list_ids(known))
         if entry is None or entry <= start:
             message = "must be given, and be later than the first stage of filling"
-            note(files.HYDROS, "entry_stage_id", message)
+            note(files.HYDROS, "entry_stage_id", message, f"filling begins in stage {start}")
         elif entry > known[-1]:
             findings.warn(
                 files.HYDROS,
@@ -66,7 +71,7 @@ def check_filling(case: CaseFiles, findings: Findings) -> None:
             )
         if hydro.id not in started:
             message = "is being filled: its initial storage belongs to filling_storage"
-            note(files.INITIAL, "storage", message)
+            note(files.INITIAL, "storage", message, "move it there")
             continue
         low = hydro.reservoir.min_storage_hm3
         if not 0.0 <= started[hydro.id] <= low:

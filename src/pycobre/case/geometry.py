@@ -57,6 +57,7 @@ def resolve_evaporation(
                     f"must have {MONTHS} values, January first, got {len(values)}",
                     entity=entity,
                     field=f"evaporation.{field}",
+                    hint="give one value a month, also for months that the study does not have",
                 )
         if hydro.id not in geometry and files.GEOMETRY not in case.broken:
             findings.add(

@@ -123,6 +123,7 @@ def _check_seasons(
                 f" month {month}",
                 entity=name_entity("stage", stage.id),
                 field="season_id",
+                hint="give the season that starts in this month",
             )
 
 

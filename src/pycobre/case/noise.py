@@ -170,19 +170,27 @@ def _check_matrix(group: CorrelationGroup, entity: str, findings: Findings) -> F
 
     size = len(group.entities)
     if len(group.matrix) != size or any(len(row) != size for row in group.matrix):
-        note(DIMENSION, f"must be {size} by {size}, a row and a column for each entity of the group")
+        note(
+            DIMENSION,
+            f"must be {size} by {size}, a row and a column for each entity of the group",
+            "in their order",
+        )
         return None
     matrix = np.array(group.matrix, dtype=np.float64)
     if np.abs(np.diag(matrix) - 1).max() > SYMMETRY_TOLERANCE:
-        note("physics", "must have 1 on its diagonal")
+        note("physics", "must have 1 on its diagonal", "divide covariances by both deviations")
         return None
     if np.abs(matrix).max() > 1 + SYMMETRY_TOLERANCE:
-        note("physics", "must have values between -1 and 1")
+        note("physics", "must have values between -1 and 1", "divide covariances by both deviations")
         return None
     gaps = np.abs(matrix - matrix.T)
     if gaps.max() > SYMMETRY_TOLERANCE:
         row, column = np.unravel_index(int(gaps.argmax()), gaps.shape)
-        note("physics", f"is not symmetric: [{row}][{column}] and [{column}][{row}] differ")
+        note(
+            "physics",
+            f"is not symmetric: [{row}][{column}] and [{column}][{row}] differ",
+            "give both the same value",
+        )
         return None
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     if smallest < -EIGENVALUE_TOLERANCE * size:
@@ -261,6 +269,7 @@ def resolve_openings(case: CaseFiles, findings: Findings) -> tuple[FloatArray, .
                 f"has {rows.size} values, but {numbers.size} openings of {slots.size} need"
                 f" {numbers.size * slots.size}",
                 entity=entity,
+                hint="give each opening one row for each entity",
             )
         if faults == before:
             opening_values = np.empty((numbers.size, width))

@@ -41,16 +41,17 @@ def read_parameters(
     for record in records:
         entity = f"parameter {record.id} ({record.name})"
 
-        def note(kind: str, message: str, field: str, entity: str = entity) -> None:
-            findings.add(kind, files.PARAMETERS, message, entity=entity, field=field)
+        def note(kind: str, message: str, field: str, hint: str, entity: str = entity) -> None:
+            findings.add(kind, files.PARAMETERS, message, entity=entity, field=field, hint=hint)
 
         if names.count(record.name) > 1 or ids.count(record.id) > 1:
-            note("reference", "shares its id or its name with another one", "name")
+            note("reference", "shares its id or its name with another one", "name", "choose others")
         wanted = _PAYLOAD[record.kind]
         for field in sorted(set(_PAYLOAD.values())):
             if (getattr(record, field) is not None) != (field == wanted):
                 what = "is required for" if field == wanted else "does not belong to"
-                note("schema", f'{what} kind "{record.kind}"', field)
+                hint = "add it, or change kind" if field == wanted else "leave it out, or change kind"
+                note("schema", f'{what} kind "{record.kind}"', field, hint)
         if record.name in used and getattr(record, wanted) is not None:
             parameter = _parameter(case, record, energy, note)
             if parameter is not None:
@@ -62,7 +63,7 @@ def _parameter(
     case: CaseFiles,
     record: ParameterRecord,
     energy: Energy | None,
-    note: Callable[[str, str, str], None],
+    note: Callable[[str, str, str, str], None],
 ) -> Parameter | None:
     stages = study_stages(case)
     if record.computed_spec is not None:
@@ -75,21 +76,26 @@ def _parameter(
     keys = [tuple(int(key) for key in row[:-1]) for row in rows]
     values = {key: float(row[-1]) for key, row in zip(keys, rows, strict=True)}
     if len(values) < len(rows):
-        note("dimension", "a key is given more than once", field)
+        note("dimension", "a key is given more than once", field, "keep one row for each")
         return None
     needed: set[tuple[int, ...]]
     if record.kind == "per_stage":
         needed = {(stage.id,) for stage in stages}
     elif record.kind == "seasonal":
         if any(stage.season_id is None for stage in stages):
-            note("dimension", "needs a season_id in every stage", field)
+            note("dimension", "needs a season_id in every stage", field, f"add them in {files.STAGES}")
             return None
         needed = {(stage.season_id,) for stage in stages if stage.season_id is not None}
     else:
         needed = {(stage.id, block.id) for stage in stages for block in stage.blocks}
     missing = needed - set(values)
     if missing:
-        note("dimension", f"has no value for {list_ids(key[0] for key in missing)}", field)
+        note(
+            "dimension",
+            f"has no value for {list_ids(key[0] for key in missing)}",
+            field,
+            "add a row for each",
+        )
         return None
     if record.kind == "per_stage":
         return lambda stage, block: values[(stage,)]
@@ -103,13 +109,18 @@ def _computed(
     case: CaseFiles,
     spec: Computed,
     energy: Energy | None,
-    note: Callable[[str, str, str], None],
+    note: Callable[[str, str, str, str], None],
 ) -> Parameter | None:
     hydros = {hydro.id: hydro for hydro in case.hydros.hydros} if case.hydros else {}
     if spec.hydro_id not in hydros:
         known = case.known(files.HYDROS, hydros)
         if known is not None and spec.hydro_id not in known:
-            note("reference", f"hydro {spec.hydro_id} does not exist", "computed_spec.hydro_id")
+            note(
+                "reference",
+                f"hydro {spec.hydro_id} does not exist",
+                "computed_spec.hydro_id",
+                f"ids are {list_ids(known)}",
+            )
         return None
     reservoir = hydros[spec.hydro_id].reservoir
     if spec.tag in ("min_storage", "max_storage"):
@@ -122,9 +133,9 @@ def _computed(
     if unknown:
         note(
             "dimension",
-            f"a plant on its way has no productivity in stages {list_ids(unknown)}: give it one in"
-            f" {files.ENERGY}, or heights in {files.GEOMETRY}",
+            f"a plant on its way has no productivity in stages {list_ids(unknown)}",
             "computed_spec",
+            f"give it one in {files.ENERGY}, or heights in {files.GEOMETRY}",
         )
         return None
     return lambda stage, block: by_stage[stage]

@@ -30,6 +30,7 @@ def _check_limits(case: CaseFiles, findings: Findings) -> None:
                 f"the lower limit {low:g} {unit} is above the upper limit {high:g} {unit}",
                 entity=entity,
                 field=field,
+                hint="correct one of them",
             )
 
     for line in case.lines.lines if case.lines else []:
@@ -40,6 +41,7 @@ def _check_limits(case: CaseFiles, findings: Findings) -> None:
                 f"leads from bus {line.source_bus_id} to itself",
                 entity=name_entity("line", line.id, line.name),
                 field="target_bus_id",
+                hint="name another bus, or leave the line out",
             )
     for thermal in case.thermals.thermals if case.thermals else []:
         entity = name_entity("thermal", thermal.id, thermal.name)
@@ -53,7 +55,14 @@ def _check_limits(case: CaseFiles, findings: Findings) -> None:
         check(files.PUMPING, entity, "flow.min_m3s", pump.flow.min_m3s, pump.flow.max_m3s, "m³/s")
         if pump.source_hydro_id == pump.destination_hydro_id:
             message = f"pumps from hydro {pump.source_hydro_id} to itself"
-            findings.add(PHYSICS, files.PUMPING, message, entity=entity, field="destination_hydro_id")
+            findings.add(
+                PHYSICS,
+                files.PUMPING,
+                message,
+                entity=entity,
+                field="destination_hydro_id",
+                hint="name another plant, or leave the station out",
+            )
     for hydro in case.hydros.hydros if case.hydros else []:
         entity = name_entity("hydro", hydro.id, hydro.name)
         store, flow = hydro.reservoir, hydro.outflow
@@ -87,6 +96,7 @@ def _check_limits(case: CaseFiles, findings: Findings) -> None:
                     f" ({group[0]:g} to {group[1]:g} {unit}) have nothing in common",
                     entity=entity,
                     field=f"unit_groups[0].min_{name}",
+                    hint="the narrower of both holds: let them overlap",
                 )
 
 

@@ -118,7 +118,11 @@ def _choose(
         seasons = [choice.season_id for choice in model.seasons]
         for season in sorted({season for season in seasons if seasons.count(season) > 1}):
             findings.add(
-                "reference", files.PRODUCTION, f"season {season} is given more than once", entity=entity
+                "reference",
+                files.PRODUCTION,
+                f"season {season} is given more than once",
+                entity=entity,
+                hint="keep one",
             )
         idle = set(seasons) - {stage.season_id for stage in stages}
         if idle:

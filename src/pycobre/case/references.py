@@ -293,7 +293,12 @@ def _check_scenarios(case: CaseFiles, findings: Findings) -> None:
             )
         if entry.stage_id in scheduled:
             findings.add(
-                REFERENCE, files.CORRELATION, "is scheduled more than once", entity=entity, field="schedule"
+                REFERENCE,
+                files.CORRELATION,
+                "is scheduled more than once",
+                entity=entity,
+                field="schedule",
+                hint="keep one",
             )
         scheduled.append(entry.stage_id)
 

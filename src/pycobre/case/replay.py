@@ -139,7 +139,12 @@ def _resolve_history(
         return
     if case.inflow_history is None:
         if not (case.root / files.INFLOW_HISTORY).is_file():
-            findings.add("structure", files.INFLOW_HISTORY, "is missing, but forward passes shall replay it")
+            findings.add(
+                "structure",
+                files.INFLOW_HISTORY,
+                "is missing, but forward passes shall replay it",
+                hint="add it, or choose another scheme than historical",
+            )
         return
     if any(years != given[0] for years in given):
         findings.add(

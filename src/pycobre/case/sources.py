@@ -77,21 +77,29 @@ def _check_factors(case: CaseFiles, names: dict[int, str], findings: Findings) -
     for item in case.source_factors.non_controllable_factors if case.source_factors else []:
         entity = f"{name_entity('source', item.ncs_id, names.get(item.ncs_id))}, stage {item.stage_id}"
         ids = [factor.block_id for factor in item.block_factors]
-        wrong: list[tuple[str, str]] = []
+        wrong: list[tuple[str, str, str]] = []
         if item.ncs_id not in names:
-            wrong.append((f"source {item.ncs_id} does not exist", "ncs_id"))
+            wrong.append((f"source {item.ncs_id} does not exist", "ncs_id", f"ids are {list_ids(names)}"))
         if stages is not None and item.stage_id not in stages:
-            wrong.append((f"stage {item.stage_id} does not exist", "stage_id"))
+            wrong.append(
+                (f"stage {item.stage_id} does not exist", "stage_id", f"stages are {list_ids(stages)}")
+            )
         elif set(ids) - blocks.get(item.stage_id, set(ids)):
             strange = list_ids(set(ids) - blocks[item.stage_id])
-            wrong.append((f"block {strange} does not exist in this stage", "block_factors"))
+            wrong.append(
+                (
+                    f"block {strange} does not exist in this stage",
+                    "block_factors",
+                    f"blocks are {list_ids(blocks[item.stage_id])}",
+                )
+            )
         if len(set(ids)) < len(ids):
-            wrong.append(("a block is given more than once", "block_factors"))
+            wrong.append(("a block is given more than once", "block_factors", "keep one"))
         if (item.ncs_id, item.stage_id) in seen:
-            wrong.append(("is given more than once", "stage_id"))
+            wrong.append(("is given more than once", "stage_id", "keep one"))
         seen.add((item.ncs_id, item.stage_id))
-        for message, field in wrong:
-            findings.add("reference", files.SOURCE_FACTORS, message, entity=entity, field=field)
+        for message, field, hint in wrong:
+            findings.add("reference", files.SOURCE_FACTORS, message, entity=entity, field=field, hint=hint)
 
 
 def build_sources(case: CaseFiles) -> tuple[Source, ...]:

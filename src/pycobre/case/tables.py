@@ -76,7 +76,9 @@ def read_table(root: Path, file: str, spec: TableSpec, findings: Findings) -> tu
     try:
         raw = pq.ParquetFile(root / file).read()
     except (OSError, pa.ArrowException) as error:
-        findings.add("structure", file, f"can't be read as Parquet: {str(error).splitlines()[0]}")
+        findings.add(
+            "structure", file, f"can't be read as Parquet: {str(error).splitlines()[0]}", hint="write it anew"
+        )
         return None, False
     before = findings.count
     _check_columns(raw.schema, file, spec, findings)
@@ -122,7 +124,9 @@ def _check_columns(schema: pa.Schema, file: str, spec: TableSpec, findings: Find
         name, found = str(given.name), str(given.type)
         column = known.get(name)
         if schema.names.count(name) > 1:
-            findings.add("schema", file, "there is more than one column of this name", field=name)
+            findings.add(
+                "schema", file, "there is more than one column of this name", field=name, hint="keep one"
+            )
         elif column is None:
             absent = [other for other in known if other not in schema.names]
             near = get_close_matches(name, absent or list(known), n=1)

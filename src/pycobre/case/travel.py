@@ -8,7 +8,7 @@ from datetime import timedelta
 from pycobre.case import files
 from pycobre.case.entities import HydroRecord
 from pycobre.case.files import CaseFiles
-from pycobre.case.findings import Findings, name_entity
+from pycobre.case.findings import Findings, list_ids, name_entity
 from pycobre.case.initial import Defluence
 from pycobre.case.statistics import study_stages
 from pycobre.system import PastFlow
@@ -39,7 +39,12 @@ def check_travel(case: CaseFiles, findings: Findings) -> None:
     known = {hydro.id for hydro in case.hydros.hydros}
     for id in sorted({item.hydro_id for item in case.initial.past_defluences} - known):
         findings.add(
-            "reference", files.INITIAL, f"hydro {id} does not exist", entity=f"hydro {id}", field=RELEASES
+            "reference",
+            files.INITIAL,
+            f"hydro {id} does not exist",
+            entity=f"hydro {id}",
+            field=RELEASES,
+            hint=f"hydros are {list_ids(known)}",
         )
     whole = sum(block.hours for stage in stages for block in stage.blocks)
     for hydro in sorted(case.hydros.hydros, key=lambda hydro: hydro.id):

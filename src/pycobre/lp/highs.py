@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre import _native
-from pycobre.lp.ladder import SMALL_ROWS, ladder_options, usual_options
+from pycobre.lp.ladder import SMALL_ROWS, ladder_steps, usual_options
 from pycobre.lp.solver import (
     BasisArray,
     Dispatch,
@@ -70,7 +70,7 @@ class HighsSolver(StageSolver):
             threads=threads,
             keep=len(template.row_lower) <= SMALL_ROWS,
             options=usual_options(),
-            ladder=ladder_options(),
+            ladder=ladder_steps(),
         )
         self._kept = PassBases()
 

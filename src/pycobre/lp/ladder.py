@@ -1,13 +1,15 @@
 """Options of HiGHS, and what is tried, in this order, when a stage problem does not solve cleanly.
 
 A step of the ladder clears the solver, sets the step's options, solves, and puts the usual options
-back. Whether it is taken depends on the problem alone, so the ladder never costs the same bits; every
-success is counted by step.
+back; some keep the basis. Whether it is taken depends on the problem and its basis alone, so the
+ladder never costs the same bits; every success is counted by step.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from pycobre import _native
 
 Options = list[tuple[str, str]]
 
@@ -23,6 +25,7 @@ _USUAL: Options = [
     ("simplex_strategy", "1"),
     ("primal_feasibility_tolerance", "1e-9"),
     ("dual_feasibility_tolerance", "1e-9"),
+    ("user_objective_scale", "0"),
     ("simplex_scale_strategy", "0"),
     # Devex: by a quarter quicker than HiGHS's own choice at 160 hydros with planes.
     ("simplex_dual_edge_weight_strategy", "1"),
@@ -31,16 +34,46 @@ _USUAL: Options = [
 ]
 
 
+WIDE_GAP = 1e-6
+"""What primal and dual values may be wrong by, relative, where :data:`~pycobre._native.GOOD_GAP`, which is
+asked of them at first, can't be had. The dual one, which counts, is a bound all the same."""
+
+
 @dataclass(frozen=True)
 class Step:
-    """One rung: the name that statistics show, and the options that differ from the usual ones."""
+    """One rung.
+
+    Attributes
+    ----------
+    name
+        What statistics show.
+    options
+        Those that differ from the usual ones.
+    keeps_basis
+        Whether it goes on from the basis at hand, factored anew, instead of from slacks.
+    most_gap
+        What values may be wrong by, relative.
+    """
 
     name: str
     options: tuple[tuple[str, str], ...]
+    keeps_basis: bool = False
+    most_gap: float = WIDE_GAP
 
+
+_SHARP = (("primal_feasibility_tolerance", "1e-10"), ("dual_feasibility_tolerance", "1e-10"))
 
 LADDER: tuple[Step, ...] = (
-    Step("cleared", ()),
+    # A reduced cost of the wrong sign within HiGHS's tolerance counts for as much as its variable has room.
+    Step("sharpened", _SHARP, keeps_basis=True, most_gap=_native.GOOD_GAP),
+    # 1e-10 is the least that HiGHS takes: larger costs make it less.
+    Step(
+        "larger costs",
+        (*_SHARP, ("user_objective_scale", "10")),
+        keeps_basis=True,
+        most_gap=_native.GOOD_GAP,
+    ),
+    Step("cleared", (), most_gap=_native.GOOD_GAP),
     Step("scaled", (("simplex_scale_strategy", "4"), ("dual_simplex_cost_perturbation_multiplier", "1"))),
     Step("primal simplex", (("simplex_strategy", "4"), ("simplex_scale_strategy", "2"))),
     Step("presolved", (("presolve", "on"), ("simplex_scale_strategy", "2"))),
@@ -60,6 +93,6 @@ def usual_options() -> Options:
     return list(_USUAL)
 
 
-def ladder_options() -> list[Options]:
-    """Options of each step of :data:`LADDER`."""
-    return [list(step.options) for step in LADDER]
+def ladder_steps() -> list[tuple[Options, bool, float]]:
+    """Options of each step of :data:`LADDER`, whether it keeps the basis, and its gap."""
+    return [(list(step.options), step.keeps_basis, step.most_gap) for step in LADDER]
