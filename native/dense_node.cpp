@@ -156,19 +156,10 @@ void DenseNode::basic_part(const DenseData &data, int extra, std::vector<double>
     data.each_term(extra, [&](int column, double) { of_columns[column] = 0.0; });
 }
 
-void DenseNode::row_for(const DenseData &data, int extra, std::vector<double> &rho) const {
-    static thread_local std::vector<double> basic;
-    basic_part(data, extra, basic);
+void DenseNode::row_for(const std::vector<double> &part, std::vector<double> &rho) const {
     rho.resize(size() + 1);
-    solve_transposed(basic.data(), rho.data());
+    solve_transposed(part.data(), rho.data());
     rho[size()] = -1.0;
-}
-
-double DenseNode::pivot_of(const DenseData &data, int extra, int variable, const std::vector<double> &column) const {
-    static thread_local std::vector<double> basic;
-    basic_part(data, extra, basic);
-    const double own = variable < data.columns() ? data.coefficient(extra, variable) : 0.0;
-    return dot(basic.data(), column.data(), stride()) - own;
 }
 
 void DenseNode::times_matrix(const DenseData &data, const std::vector<double> &rho, int joining,
@@ -200,12 +191,11 @@ void DenseNode::column_for(const DenseData &data, int variable, std::vector<doub
     solve(amounts.data(), column.data());
 }
 
-void DenseNode::append(const DenseData &data, int extra, const std::vector<double> &rho, int own_variable) {
+void DenseNode::append(int extra, const std::vector<double> &part, const std::vector<double> &rho,
+                       int own_variable) {
     const int last = size();
     double norm = 0.0;
     for (int i = 0; i < last; ++i) norm += rho[i] * rho[i];
-    static thread_local std::vector<double> part;
-    if (is_sparse_) basic_part(data, extra, part);
     tell([&](auto &inverse) { inverse.append(part.data(), rho.data()); });
     weight.resize(std::max<size_t>(weight.size(), stride()), 0.0);
     weight[last] = norm + 1.0;

@@ -57,13 +57,11 @@ class DenseNode {
     void put_columns(const DenseData &data);  // all of them, by the status that they have
     // Value of a variable that is not basic.
     double resting(const DenseData &data, const Side &side, int variable) const;
-    // rho: the row of the inverse at a position, or that of an extra that is about to become a row.
+    // rho: the row of the inverse at a position, or that of an extra with this basic part that is about to become one.
     void row_at(int position, std::vector<double> &rho) const;
-    void row_for(const DenseData &data, int extra, std::vector<double> &rho) const;
+    void row_for(const std::vector<double> &part, std::vector<double> &rho) const;
     // Coefficients of the basic variables in an extra, padded to the stride.
     void basic_part(const DenseData &data, int extra, std::vector<double> &part) const;
-    // Element of such a row in a variable's column, by column_for of it.
-    double pivot_of(const DenseData &data, int extra, int variable, const std::vector<double> &column) const;
     // rho · A, for all columns; of the extra that is about to become a row its own part as well.
     void times_matrix(const DenseData &data, const std::vector<double> &rho, int joining,
                       std::vector<double> &row) const;
@@ -75,8 +73,8 @@ class DenseNode {
     void solve_transposed(const double *by_position, double *by_row) const {
         ask([&](const auto &inverse) { inverse.solve_transposed(by_position, by_row); });
     }
-    // The extra becomes a row with its own variable basic, last.
-    void append(const DenseData &data, int extra, const std::vector<double> &rho, int own_variable);
+    // The extra with this basic part becomes a row with its own variable basic, last.
+    void append(int extra, const std::vector<double> &part, const std::vector<double> &rho, int own_variable);
     // The variable with this column becomes basic at the position, whose row is rho.
     void exchange(int position, int variable, const std::vector<double> &column, const std::vector<double> &rho);
     void drop(const DenseData &data, int slot, int position);  // the extra of a slot whose variable is basic there

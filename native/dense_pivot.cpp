@@ -19,10 +19,12 @@ constexpr double kDrift = 1e-7;       // by how much an element may differ betwe
 
 void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving) {
     const int columns = data_->columns(), rows = data_->rows();
-    if (leaving.extra >= 0)
-        node.row_for(*data_, leaving.extra, rho_);
-    else
+    if (leaving.extra >= 0) {
+        node.basic_part(*data_, leaving.extra, part_);
+        node.row_for(part_, rho_);
+    } else {
         node.row_at(leaving.position, rho_);
+    }
     node.times_matrix(*data_, rho_, leaving.extra, row_);
     const double sign = leaving.direction;
     candidates_.clear();
@@ -110,7 +112,9 @@ bool DenseSearch::is_reliable(const DenseNode &node, const Leaving &leaving, int
     node.column_for(*data_, candidate.variable, column_);
     double element = 0.0;
     if (leaving.extra >= 0) {
-        element = node.pivot_of(*data_, leaving.extra, candidate.variable, column_);
+        const int variable = candidate.variable;
+        element = dot(part_.data(), column_.data(), node.stride());
+        if (variable < data_->columns()) element -= data_->coefficient(leaving.extra, variable);
         column_.resize(std::max<size_t>(column_.size(), node.size() + 8), 0.0);
         column_[node.size()] = element;
     } else {
@@ -135,7 +139,7 @@ void DenseSearch::pivot(DenseNode &child, const Leaving &leaving, int entering, 
             walker.x.resize(std::max<size_t>(walker.x.size(), position + 1), 0.0);
             walker.x[position] = data_->times(leaving.extra, full_.data());
         }
-        child.append(*data_, leaving.extra, rho_, core + static_cast<int>(child.extras.size()));
+        child.append(leaving.extra, part_, rho_, core + static_cast<int>(child.extras.size()));
     }
     amounts_.assign(child.size(), 0.0);
     bool flips = false;

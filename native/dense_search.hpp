@@ -64,6 +64,6 @@ class DenseSearch {
     std::vector<Walker> walkers_;
     std::vector<std::unique_ptr<DenseNode>> stack_, spare_;
     std::vector<Candidate> candidates_;
-    std::vector<double> rho_, row_, full_, weights_, column_, amounts_, flipped_, exact_y_, exact_d_;
+    std::vector<double> part_, rho_, row_, full_, weights_, column_, amounts_, flipped_, exact_y_, exact_d_;
     bool has_exact_duals_ = false;
 };

@@ -1,6 +1,6 @@
 // L and U of a sparse square matrix.
 #pragma once
-#include <utility>
+#include <cstdint>
 #include <vector>
 
 // A sparse matrix by lines: rows, or columns.
@@ -28,18 +28,19 @@ class SparseFactor {
     // False if the matrix is singular.
     bool factor(const Lines &columns);
     int size() const { return static_cast<int>(pivot_.size()); }
-    // Overwrites amounts by row with what solves matrix · x = amounts, by column.
+    // Overwrites amounts by row with what solves matrix · x = amounts, by column. What is 0 costs next to nothing.
     void solve(double *vector) const;
     // Overwrites costs by column with what solves y · matrix = costs, by row.
     void solve_transposed(double *vector) const;
 
   private:
-    struct Nucleus;
-    void take_singletons(const Lines &columns, const Lines &rows, Nucleus &nucleus);
-    bool take_rest(const Lines &columns, Nucleus &nucleus);
-    std::vector<int> row_, column_;       // of each pivot
-    std::vector<double> pivot_;           // reciprocals
-    std::vector<int> steps_;              // pivots with multipliers
-    Lines lower_;                         // of each of these: rows (by pivot) and multipliers
-    Lines upper_rows_, upper_columns_;    // by pivot, without the pivots themselves
+    class Work;
+    void take_singletons(const Lines &columns, const Lines &rows);
+    bool take_rest(const Lines &columns);
+    void take(int row, int column, double pivot);
+    std::vector<int> row_, column_;            // of each pivot
+    std::vector<int> row_step_, column_step_;  // pivot of each row and column
+    std::vector<double> pivot_;                // reciprocals
+    Lines lower_columns_, lower_rows_;         // multipliers by pivot
+    Lines upper_columns_, upper_rows_;         // by pivot, without the pivots themselves
 };
