@@ -17,11 +17,17 @@ void BusyThreads::take_back(PyThreadState *state) {
     const uint64_t start = now_ns();
     restore_thread(state);
     const uint64_t now = now_ns();
-    found_ = now - start > kConvoy;
-    if (found_) apart_ns_ = now;
+    if (now - start > kConvoy)
+        quick_ = 0;
+    else if (found())
+        ++quick_;
+    apart_ns_ = now;
 }
 
-void BusyThreads::renew() { restore_thread(PyEval_SaveThread()); }
+void BusyThreads::renew() {
+    restore_thread(PyEval_SaveThread());
+    apart_ns_ = now_ns();
+}
 
 void BusyThreads::note_absence() {
     const uint64_t before = began_ns_;

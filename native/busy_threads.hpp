@@ -20,11 +20,11 @@ class BusyThreads {
     static constexpr uint64_t kHold = 12'000'000; // two switch intervals, in which the others get theirs back
     static constexpr uint64_t kRenew = 2'000'000; // well below an interval
 
-    // Whether there were any when this rank last took its GIL back.
-    bool found() const { return found_; }
+    // Whether there were any when this rank lately took its GIL back.
+    bool found() const { return quick_ < kQuick; }
     // A collective begins. Who comes late to it has probably had to wait for its GIL, and finds the others apart.
     void begin() {
-        if (found_) note_absence();
+        if (found()) note_absence();
     }
     // Whether ranks were just seen to get their GILs back at different times.
     bool apart(uint64_t now) const { return now - apart_ns_ <= kApart; }
@@ -33,15 +33,19 @@ class BusyThreads {
     // A thread that asks for the GIL waits for a whole interval anew once it was free for a moment: so who holds it
     // until the last rank comes has most of an interval left to work with all.
     void renew();
-    void note_apart(uint64_t now) { apart_ns_ = now; }
+    // When it is time for that again.
+    uint64_t renewal() const { return apart_ns_ + kRenew; }
 
   private:
     static constexpr uint64_t kConvoy = 1'000'000; // whoever waits longer for the GIL has a busy thread beside it
+    // A busy thread that was just away from its processor doesn't ask for the GIL. Who took it for gone, and slept
+    // without the GIL, lost it for many intervals.
+    static constexpr int kQuick = 8;
     static constexpr uint64_t kApart = 3'000'000;  // over a renewal, and still below an interval
 
     void note_absence();
 
-    bool found_ = false;
-    uint64_t began_ns_ = 0;
-    uint64_t apart_ns_ = 0;
+    int quick_ = kQuick;     // times in a row that the GIL was back at once
+    uint64_t began_ns_ = 0;  // when the last collective began, and when ranks were last seen to get their GILs
+    uint64_t apart_ns_ = 0;  // back at different times: this one then had its own anew
 };

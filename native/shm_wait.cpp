@@ -96,8 +96,7 @@ bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
                 group.threads.renew();
             }
             now = now_ns();
-            group.threads.note_apart(now);
-            renew = now + BusyThreads::kRenew;
+            renew = group.threads.renewal();
         }
         if (!holds && now - start > kHoldGil) release_gil();
     }

@@ -2,9 +2,11 @@
 // was hoped for. In Python the exceptions of a wait that has just begun take longer than the wait.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -74,25 +76,30 @@ class Waiting {
 
     void begin_meeting() { threads_.begin(); }
 
-    // A wait begins, of *patience* unless there are busy threads.
+    // A wait begins: of *patience*, or beside busy threads for as long as the others may need to get their GILs back.
     void begin(uint64_t patience) {
         start_ = now_ns();
-        const bool beside_threads = threads_.found();
-        lends_ = !beside_threads || !threads_.apart(start_);
-        until_ = start_ + (beside_threads ? BusyThreads::kHold : patience);
-        renew_ = start_ + (beside_threads ? BusyThreads::kLend : patience);
+        sleeps_ = false;
+        lends_ = !threads_.found() || !threads_.apart(start_);
+        renew_ = until_ = start_ + (threads_.found() ? BusyThreads::kLend : patience);
     }
 
-    // Lets time pass, and says whether to look again.
-    bool pass() {
+    // Lets time pass in a wait for *source*, and says whether to look again.
+    bool pass(int source) {
         uint64_t now = now_ns();
         away_ns_ = 0;
         if (now >= renew_) {
-            renew_gil();
+            if (!hold(now)) return false;
             now = now_ns();
-            renew_ = now + BusyThreads::kRenew;
         }
-        if (now >= until_) return false;
+        if (sleeps_ && crowded_) {
+            // The busy threads of the others need a processor to find out that they are to hand over.
+            pollfd one{source, POLLIN, 0};
+            const uint64_t left = renew_ > now ? renew_ - now : 0;
+            const timespec limit{0, static_cast<long>(left)};
+            ppoll(&one, 1, &limit, nullptr);
+            return true;
+        }
         if (!crowded_ && !beside_ && now - start_ < kBusy) return true;
         sched_yield();
         away_ns_ = now_ns() - now;
@@ -113,21 +120,28 @@ class Waiting {
   private:
     static constexpr uint64_t kBusy = 10'000, kSwitch = 1'000, kSlice = 200'000, kMove = 10'000'000;
 
-    void renew_gil() {
-        if (!lends_) {
-            threads_.renew();
-        } else {
+    // Lends the GIL, or sees to it that this rank keeps it; returns false when the wait is over.
+    bool hold(uint64_t now) {
+        if (lends_) {
             threads_.take_back(PyEval_SaveThread());
             lends_ = false;
-            start_ = now_ns();
-            until_ = threads_.found() ? start_ + BusyThreads::kHold : start_;
+            if (!threads_.found()) return false;
+            until_ = now_ns() + BusyThreads::kHold;
+        } else if (!sleeps_) {
+            until_ = now + BusyThreads::kHold;
+        } else if (now >= until_) {
+            return false;
+        } else {
+            threads_.renew();
         }
-        threads_.note_apart(now_ns());
+        sleeps_ = true;
+        renew_ = std::min(until_, threads_.renewal());
+        return true;
     }
 
     const bool crowded_;
-    bool beside_ = false;
-    bool lends_ = false;
+    bool beside_ = false;  // of the last wait: whoever it was for came to this processor
+    bool lends_ = false, sleeps_ = false;
     uint64_t start_ = 0, until_ = 0, renew_ = 0;  // of this wait
     uint64_t away_ns_ = 0, moved_ns_ = 0;
     BusyThreads threads_;
@@ -148,7 +162,7 @@ void swap(const Round &round, uint64_t patience, Waiting &waiting, Py_ssize_t &s
         } else if (just < 0 && errno == EAGAIN) {
             if (!waits) waiting.begin(patience);
             waits = true;
-            if (!waiting.pass()) return;
+            if (!waiting.pass(round.source)) return;
         } else {
             return;
         }
