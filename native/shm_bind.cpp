@@ -103,7 +103,7 @@ void send_whole(int descriptor, nb::bytes data) {
             if (written > 0) at += written, left -= static_cast<size_t>(written);
         }
     }
-    shm::restore_thread(state);
+    restore_thread(state);
     if (!trouble) return;
     errno = trouble;
     PyErr_SetFromErrno(PyExc_OSError);

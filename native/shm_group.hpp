@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "busy_threads.hpp"
 #include "processor.hpp"
 #include "shm_layout.hpp"
 
@@ -23,9 +24,7 @@ struct Group {
     uint64_t timeout_ns = 0;  // limit of one collective; 0 is none
     uint64_t moved_ns = 0;    // when this rank last left its processor to another one
     uint64_t yield_ns = 0;    // how long the next wait yields before it sleeps: adapts to what pays
-    bool convoy = false;      // getting the GIL back took long: another Python thread is busy
-    uint64_t began_ns = 0;    // beside such a thread: when the last collective began,
-    uint64_t apart_ns = 0;    // and when ranks were last seen to get their GILs back at different times
+    BusyThreads threads;
     unsigned forks = 0;       // forks before this group was joined: a child must not act as this rank
     int pidfds[kMaxRanks];
 
@@ -97,16 +96,10 @@ int read_peer(const Group &group, int rank, uint64_t from, void *to, size_t byte
 void settle_timeout(Group &group, size_t offset, uint32_t target, int only, Kind during, double seconds);
 
 // ---- shm_wait.cpp
-// PyEval_RestoreThread, except that a daemon thread that comes back while the interpreter ends sleeps until
-// the process is gone. Python would end it by unwinding these frames, which aborts the process.
-void restore_thread(PyThreadState *state);
-
 // One collective of this rank: waits with ever more patience, the GIL released after a moment.
 class Turn {
   public:
-    Turn(Group &group, Kind kind) : group(group), kind(kind) {
-        if (group.convoy) note_absence();
-    }
+    Turn(Group &group, Kind kind) : group(group), kind(kind) { group.threads.begin(); }
     ~Turn() { hold_gil(); }
     Turn(const Turn &) = delete;
     Turn &operator=(const Turn &) = delete;
@@ -140,10 +133,7 @@ class Turn {
 
   private:
     bool wait_longer(int rank, Word &word, size_t offset, uint32_t target);
-    void note_absence();
     void take_gil_back();
-    void lend_gil();
-    void renew_gil();
     bool beside(int rank, size_t offset, uint32_t target) const;
     bool look_around(int rank, size_t offset, uint32_t target);
 

@@ -1,4 +1,3 @@
-#include <cxxabi.h>
 #include <immintrin.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -17,11 +16,6 @@ namespace shm {
 
 namespace {
 constexpr uint64_t kHoldGil = 20'000;     // letting go of the GIL costs more than a rank that is nearly here
-constexpr uint64_t kConvoy = 1'000'000;   // whoever waits longer to get it back has a busy thread beside it
-constexpr uint64_t kLend = 200'000;       // a rank that is this late beside busy threads has lost its GIL to one
-constexpr uint64_t kHoldLong = 12'000'000; // two switch intervals, in which the others get theirs back
-constexpr uint64_t kRenew = 2'000'000;     // well below an interval
-constexpr uint64_t kApart = 3'000'000;     // over that, and still below an interval
 constexpr uint64_t kPause = 10'000;       // busy, while the awaited rank has a processor of its own
 constexpr uint64_t kPauseCrowded = 1'000; // about a change of tasks on the other processor
 // Then give way. An idle processor of a virtual machine takes 200 µs and more to wake up.
@@ -42,44 +36,9 @@ void futex_wake(std::atomic<uint32_t> &word) {
     syscall(SYS_futex, &word, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0);
 }
 
-void restore_thread(PyThreadState *state) {
-    try {
-        PyEval_RestoreThread(state);
-    } catch (const abi::__forced_unwind &) {
-        for (;;) pause();
-    }
-}
-
 void Turn::take_gil_back() {
-    const uint64_t start = now_ns();
-    restore_thread(saved_);
+    group.threads.take_back(saved_);
     saved_ = nullptr;
-    const uint64_t now = now_ns();
-    group.convoy = now - start > kConvoy;
-    if (group.convoy) group.apart_ns = now;
-}
-
-// A thread that asks for the GIL waits for a whole interval anew once it was free for a moment: so who holds it
-// until the last rank comes has most of an interval left to work with all.
-void Turn::renew_gil() {
-    restore_thread(PyEval_SaveThread());
-}
-
-// Who comes late has probably had to wait for its GIL, and finds the others apart.
-void Turn::note_absence() {
-    const uint64_t before = group.began_ns;
-    group.began_ns = now_ns();
-    if (group.began_ns - before > kConvoy) group.apart_ns = group.began_ns;
-}
-
-// Where every rank has a busy Python thread, each rank's GIL goes back and forth once an interval. If each waited
-// for the others while holding its own, and lost it as they came, they would work one after another. So whoever
-// misses a rank lends its GIL at once for the same interval, and all come back together. Where ranks share
-// processors they come back milliseconds apart, and one that lent its GIL again would be missed by those that come
-// meanwhile. So who has just seen them apart holds it until all are there.
-void Turn::lend_gil() {
-    release_gil();
-    hold_gil();
 }
 
 // Whether a rank that is waited for was last seen on this processor: then it needs it, and spinning is waste.
@@ -101,10 +60,11 @@ bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
     uint64_t start = now_ns();
     if (!started_) started_ = looked_ = start;
 
-    bool holds = group.convoy && !saved_;
-    bool lends = start - group.apart_ns > kApart;
-    uint64_t since = start, now = start, renew = start + kLend;  // the last yield, this moment, the next renewal
-    while (now - start < (holds ? kHoldLong : kPause + group.yield_ns)) {
+    bool holds = group.threads.found() && !saved_;
+    bool lends = !group.threads.apart(start);
+    uint64_t since = start, now = start;  // the last yield, and this moment
+    uint64_t renew = start + BusyThreads::kLend;
+    while (now - start < (holds ? BusyThreads::kHold : kPause + group.yield_ns)) {
         if (now - since < (group.crowded ? kPauseCrowded : kPause) && !beside(rank, offset, target)) {
             for (int i = 0; i < 16; ++i) {
                 if (here()) return true;
@@ -127,15 +87,16 @@ bool Turn::wait_longer(int rank, Word &word, size_t offset, uint32_t target) {
         now = now_ns();
         if (holds && now > renew) {
             if (lends) {
-                lend_gil();
-                holds = group.convoy;
+                release_gil();
+                hold_gil();
+                holds = group.threads.found();
                 start = since = now_ns();
                 lends = false;
             } else {
-                renew_gil();
+                group.threads.renew();
             }
-            now = group.apart_ns = now_ns();
-            renew = now + kRenew;
+            now = now_ns();
+            renew = group.threads.renewal();
         }
         if (!holds && now - start > kHoldGil) release_gil();
     }

@@ -2,14 +2,17 @@
 // was hoped for. In Python the exceptions of a wait that has just begun take longer than the wait.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 
+#include "busy_threads.hpp"
 #include "module.hpp"
 #include "processor.hpp"
 
@@ -71,19 +74,45 @@ class Waiting {
   public:
     explicit Waiting(bool crowded) : crowded_(crowded) {}
 
-    // Lets time pass in a wait that began at *start*.
-    void pass(uint64_t start, uint64_t now) {
+    void begin_meeting() { threads_.begin(); }
+
+    // A wait begins: of *patience*, or beside busy threads for as long as the others may need to get their GILs back.
+    void begin(uint64_t patience) {
+        start_ = now_ns();
+        sleeps_ = false;
+        lends_ = !threads_.found() || !threads_.apart(start_);
+        renew_ = until_ = start_ + (threads_.found() ? BusyThreads::kLend : patience);
+    }
+
+    // Lets time pass in a wait for *source*, and says whether to look again.
+    bool pass(int source) {
+        uint64_t now = now_ns();
         away_ns_ = 0;
-        if (!crowded_ && !beside_ && now - start < kBusy) return;
+        if (now >= renew_) {
+            if (!hold(now)) return false;
+            now = now_ns();
+        }
+        if (sleeps_ && crowded_) {
+            // The busy threads of the others need a processor to find out that they are to hand over.
+            pollfd one{source, POLLIN, 0};
+            const uint64_t left = renew_ > now ? renew_ - now : 0;
+            const timespec limit{0, static_cast<long>(left)};
+            ppoll(&one, 1, &limit, nullptr);
+            return true;
+        }
+        if (!crowded_ && !beside_ && now - start_ < kBusy) return true;
         sched_yield();
         away_ns_ = now_ns() - now;
+        return true;
     }
 
     // What was waited for is here. If that took others to run here, but not for long, it is they who have sent it.
-    void over(uint64_t now) {
+    void over() {
         if (crowded_) return;
         beside_ = away_ns_ > kSwitch && away_ns_ < kSlice;
-        if (!beside_ || now - moved_ns_ < kMove) return;
+        if (!beside_) return;
+        const uint64_t now = now_ns();
+        if (now - moved_ns_ < kMove) return;
         moved_ns_ = now;
         leave_processor();
     }
@@ -91,9 +120,31 @@ class Waiting {
   private:
     static constexpr uint64_t kBusy = 10'000, kSwitch = 1'000, kSlice = 200'000, kMove = 10'000'000;
 
+    // Lends the GIL, or sees to it that this rank keeps it; returns false when the wait is over.
+    bool hold(uint64_t now) {
+        if (lends_) {
+            threads_.take_back(PyEval_SaveThread());
+            lends_ = false;
+            if (!threads_.found()) return false;
+            until_ = now_ns() + BusyThreads::kHold;
+        } else if (!sleeps_) {
+            until_ = now + BusyThreads::kHold;
+        } else if (now >= until_) {
+            return false;
+        } else {
+            threads_.renew();
+        }
+        sleeps_ = true;
+        renew_ = std::min(until_, threads_.renewal());
+        return true;
+    }
+
     const bool crowded_;
-    bool beside_ = false;
+    bool beside_ = false;  // of the last wait: whoever it was for came to this processor
+    bool lends_ = false, sleeps_ = false;
+    uint64_t start_ = 0, until_ = 0, renew_ = 0;  // of this wait
     uint64_t away_ns_ = 0, moved_ns_ = 0;
+    BusyThreads threads_;
 };
 
 // Sends the frame, unless it is out, then takes in what is expected while it comes soon. Errors are left for a later
@@ -102,22 +153,21 @@ void swap(const Round &round, uint64_t patience, Waiting &waiting, Py_ssize_t &s
     if (!sent)
         sent = send(round.to, round.frame.data(), static_cast<size_t>(round.frame.bytes()),
                     MSG_DONTWAIT | MSG_NOSIGNAL);
-    uint64_t start = 0, now = 0;
+    bool waits = false;
     while (sent == round.frame.bytes() && came < round.expected) {
         const ssize_t just = recv(round.source, round.room.data() + came, static_cast<size_t>(round.expected - came),
                                   MSG_DONTWAIT);
         if (just > 0) {
             came += just;
         } else if (just < 0 && errno == EAGAIN) {
-            now = now_ns();
-            if (!start) start = now;
-            if (now - start >= patience) return;
-            waiting.pass(start, now);
+            if (!waits) waiting.begin(patience);
+            waits = true;
+            if (!waiting.pass(round.source)) return;
         } else {
             return;
         }
     }
-    if (start) waiting.over(now);
+    if (waits) waiting.over();
     if (sent < 0) sent = 0;
 }
 
@@ -146,11 +196,10 @@ class Rounds {
         throw nb::value_error("the parts of a round do not fit each other");
     }
 
-    // The GIL is kept: nobody can close a descriptor meanwhile, and a busy thread would have it for milliseconds.
-    // Of the first round as many bytes are *sent* and *came* already.
-    nb::object meet(size_t first, uint64_t number, uint64_t patience, Py_ssize_t sent, Py_ssize_t came) {
-        if (first < rounds_.size() && (sent < 0 || came < 0 || came > rounds_[first].expected))
-            throw nb::value_error("that can't have been sent, or have come");
+    // The GIL is kept, or a busy thread would have it for milliseconds; where it is lent, the communicator is in use,
+    // and so nobody closes a descriptor or moves what is held.
+    nb::object meet(size_t first, uint64_t number, uint64_t patience) {
+        if (first == 0) waiting_.begin_meeting();
         for (size_t at = first; at < rounds_.size(); ++at) {
             Round &round = rounds_[at];
             for (const Copy &copy : round.copies)
@@ -158,10 +207,10 @@ class Rounds {
             for (Py_ssize_t byte = 0; byte < kNumberBytes; ++byte)
                 round.frame.data()[number_at_ + byte] = round.hoped.data()[number_at_ + byte] =
                     static_cast<char>(number >> (8 * byte));
+            Py_ssize_t sent = 0, came = 0;
             if (round.to >= 0) swap(round, patience, waiting_, sent, came);
             if (sent != round.frame.bytes() || came != round.expected || !round.came_as_hoped())
                 return nb::make_tuple(at, sent, came);
-            sent = came = 0;
         }
         return nb::none();
     }
@@ -181,6 +230,5 @@ void bind_tcp(nb::module_ &m) {
         .def(nb::init<Py_ssize_t, Waiting &>(), nb::arg("number_at"), nb::arg("waiting"), nb::keep_alive<1, 3>())
         .def("add", &Rounds::add, nb::arg("to"), nb::arg("frame"), nb::arg("source"), nb::arg("room"),
              nb::arg("hoped"), nb::arg("expected"), nb::arg("copies"), nb::arg("heads"))
-        .def("meet", &Rounds::meet, nb::arg("first"), nb::arg("number"), nb::arg("patience_ns"),
-             nb::arg("sent") = 0, nb::arg("came") = 0);
+        .def("meet", &Rounds::meet, nb::arg("first"), nb::arg("number"), nb::arg("patience_ns"));
 }

@@ -22,6 +22,7 @@ PACKAGES = {
     "gloo": ["torch"],
 }
 ENVIRONMENT = {
+    "PYTHONDONTWRITEBYTECODE": "",  # what is installed has its bytecode, so ours writes it
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "OMPI_ALLOW_RUN_AS_ROOT": "1",

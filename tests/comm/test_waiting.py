@@ -208,6 +208,33 @@ def test_a_barrier_in_a_daemon_thread_returns_as_in_any_other(backend):
     assert told(body, 2, backend=backend) == {0: [False, True], 1: []}
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_a_busy_thread_in_every_rank_and_the_collectives_both_go_on(backend, ranks):
+    body = """
+    over, done = threading.Event(), 0
+
+    def work():
+        global done
+        while not over.is_set():
+            done += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    for number in range(5):
+        before = done
+        while done == before:
+            time.sleep(0)
+        for _ in range(60):
+            comm.barrier()
+        tell(number)
+    over.set()
+    thread.join()
+    comm.close()
+    """
+    assert told(body, ranks, backend=backend) == {rank: [0, 1, 2, 3, 4] for rank in range(ranks)}
+
+
 def test_a_daemon_thread_in_a_wait_does_not_hinder_the_end():
     body = """
     if comm.rank == 0:

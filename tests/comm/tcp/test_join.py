@@ -444,16 +444,19 @@ def test_a_tls_link_carries_more_than_the_socket_holds_in_both_directions(party,
     group.start(0, 1)
     one, other = (own.data[1 - own.rank] for own in group.whole())
     payloads = {one: os.urandom(3 << 20), other: os.urandom(3 << 20)}
-    sent = dict.fromkeys(payloads, 0)
+    left = {link: [memoryview(payload)[:10], memoryview(payload)[10:]] for link, payload in payloads.items()}
     got = {link: bytearray() for link in payloads}
     room = bytearray(100_000)
     until = time.monotonic() + 20
     while any(len(got[link]) < 3 << 20 for link in payloads):
         assert time.monotonic() < until
-        for link, payload in payloads.items():
-            head = memoryview(payload)[sent[link] : sent[link] + 10]
-            if sent[link] < len(payload):
-                sent[link] += link.send_some([head, memoryview(payload)[sent[link] + 10 :]])
+        for link, parts in left.items():
+            # What did not go out is given again as it was.
+            sent = link.send_some(parts)
+            while parts and sent >= parts[0].nbytes:
+                sent -= parts.pop(0).nbytes
+            if sent:
+                parts[0] = parts[0][sent:]
             while count := link.receive_some(memoryview(room)):
                 got[link] += room[:count]
             assert not link.buffered

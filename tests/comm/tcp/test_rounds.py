@@ -60,18 +60,6 @@ def test_what_has_come_when_patience_ends_is_told(side: Side) -> None:
     assert side.meet() == (0, 13, 3)
 
 
-def test_a_wait_goes_on_where_it_ended_and_sends_nothing_twice(side: Side) -> None:
-    rounds = native.Rounds(NUMBER_AT, native.Waiting(crowded=False))
-    side.add_to(rounds)
-    side.theirs.sendall(HEAD[:3])
-    assert rounds.meet(0, NUMBER, PATIENCE_NS) == (0, 13, 3)
-    side.theirs.sendall(HEAD[3:] + b"body")
-    assert rounds.meet(0, NUMBER, PATIENCE_NS, 13, 3) is None
-    assert side.theirs.recv(100) == b"ours" + STAMP + b"!"
-    with pytest.raises(ValueError, match="can't have"):
-        rounds.meet(0, NUMBER, PATIENCE_NS, 13, 17)
-
-
 @pytest.mark.parametrize("came", [b"tail" + STAMP + b"body", b"head" + bytes(8) + b"body"])
 def test_another_call_or_another_number_is_left_as_it_came(side: Side, came: bytes) -> None:
     side.theirs.sendall(came)

@@ -12,7 +12,6 @@ from pycobre.comm.tcp.door import Door, Guest
 from pycobre.comm.tcp.handshake import ABI, Hello, JobKeys, LinkSecret, Outcome, ServerHandshake
 from pycobre.comm.tcp.link import Link, LinkEnded
 from pycobre.comm.tcp.notes import SAYS, Notes
-from pycobre.comm.tcp.tls import tls_context
 from pycobre.errors import InitializationFailed
 
 _ROOM_BEYOND_RANKS = 32
@@ -40,7 +39,11 @@ class Circle:
         self._deadline = deadline
         self._complete = False  # whether all have come; from then on nobody may leave
         self._heard: dict[int, bytes] = {}
-        tls = tls_context(config.tls, is_server=True) if config.tls else None
+        tls = None
+        if config.tls:
+            from pycobre.comm.tcp.tls import tls_context  # it takes a while to load, and few ask for it
+
+            tls = tls_context(config.tls, is_server=True)
         self.door = Door(self._handshake, config.size + _ROOM_BEYOND_RANKS, tls)
         self.control: dict[int, Notes] = {}
         self.data: dict[int, Link] = {}

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import os
 import select
 import selectors
 import socket
-import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pycobre.comm.tcp.handshake import (
     HandshakeFailed,
@@ -30,15 +28,15 @@ from pycobre.comm.tcp.handshake import (
 )
 from pycobre.comm.tcp.link import Link, LinkEnded
 from pycobre.comm.tcp.sockets import Place, prepare
-from pycobre.comm.tcp.tls import TlsLink
+
+if TYPE_CHECKING:
+    import ssl
 
 _PATIENCE_SECS = 5.0
 _ACCEPTED_AT_ONCE = 16  # then those inside come first: a flood must not keep a proof from being read
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _OUT_OF_DESCRIPTORS_SECS = 0.02
 _READ_BEFORE_CLOSING_BYTES = 256
-
-_log = logging.getLogger("pycobre.comm.tcp")
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class _Visitor:
         self.address = address
         self.until = time.monotonic() + _PATIENCE_SECS
         self.said = bytearray()
-        self.greeting = isinstance(link, TlsLink)
+        self.greeting = True
         self.waits_for = 0  # events that the selector has it for
 
 
@@ -166,6 +164,8 @@ class Door:
         try:
             prepare(connection, connection.getpeername())
             if self._tls is not None and connection.family != socket.AF_UNIX:
+                from pycobre.comm.tcp.tls import TlsLink
+
                 link: Link = TlsLink(connection, -1, self._tls, is_server=True)
             else:
                 link = Link(connection, -1)
@@ -200,7 +200,6 @@ class Door:
     def _talk(self, visitor: _Visitor) -> int:
         """What to wait for before the talk can go on, 0 when it is done."""
         if visitor.greeting:
-            assert isinstance(visitor.link, TlsLink)
             awaited = visitor.link.greet_some()
             if awaited:
                 return awaited
@@ -254,5 +253,8 @@ class Door:
         now = time.monotonic()
         if now - self._logged_at >= 1:
             self._logged_at = now
-            _log.warning("turned away %d connections; the last from %s: %s", self._turned_away, address, why)
+            import logging  # it takes a while to load, and most doors turn nobody away
+
+            log = logging.getLogger("pycobre.comm.tcp")
+            log.warning("turned away %d connections; the last from %s: %s", self._turned_away, address, why)
             self._turned_away = 0

@@ -10,11 +10,10 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
-import secrets
 import socket
-import ssl
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pycobre.comm.machine import this_machine
 from pycobre.comm.tcp.card import Card, Whereabouts
@@ -32,8 +31,10 @@ from pycobre.comm.tcp.sockets import (
     place_of,
     resolved,
 )
-from pycobre.comm.tcp.tls import tls_context
 from pycobre.errors import InitializationFailed
+
+if TYPE_CHECKING:
+    import ssl
 
 
 def join(config: TcpConfig, deadline: float) -> Joined:
@@ -102,7 +103,11 @@ class _Joining:
         self._keys = keys
         self._circle = circle
         self._deadline = deadline
-        self._tls: ssl.SSLContext | None = tls_context(config.tls, is_server=False) if config.tls else None
+        self._tls: ssl.SSLContext | None = None
+        if config.tls:
+            from pycobre.comm.tcp.tls import tls_context  # it takes a while to load, and few ask for it
+
+            self._tls = tls_context(config.tls, is_server=False)
 
     def run(self, listener: socket.socket | None) -> Joined:
         config, circle = self._config, self._circle
@@ -151,7 +156,7 @@ class _Joining:
         near = [peer for peer in higher if cards[rank].is_near(cards[peer])]
         name, host, port = "", "", 0
         if near:
-            name = secrets.token_hex(16)
+            name = os.urandom(16).hex()
             self._circle.door.listen(listen_nearby(name, len(near) + 32))
         if len(near) < len(higher) and rank > 0:  # to rank 0 they know the way
             here = place_of(self._circle.control[0].link.socket)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import errno
-import random
+import os
 import select
 import socket
-import ssl
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pycobre.comm.tcp.handshake import ClientHandshake, HandshakeFailed, LinkSecret, Refused
-from pycobre.comm.tcp.link import Link, LinkEnded
+from pycobre.comm.tcp.link import Link, LinkEnded, TlsRefused
 from pycobre.comm.tcp.sockets import Place, prepare
-from pycobre.comm.tcp.tls import TlsLink, TlsRefused
 from pycobre.errors import InitializationFailed
+
+if TYPE_CHECKING:
+    import ssl
 
 _ATTEMPT_SECS = 5.0
 _FIRST_PAUSE_SECS, _LAST_PAUSE_SECS = 0.005, 0.25
@@ -93,7 +94,7 @@ def knock(
         elif now - doubted > _DOUBT_SECS:
             raise InitializationFailed("tcp", failed)
         # Not all at once: the ranks that are refused together would come back together.
-        _sleep(min(pause * random.uniform(0.5, 1), deadline - now), told)
+        _sleep(min(pause * _half_to_one(), deadline - now), told)
         if time.monotonic() >= deadline:
             seen = "; ".join(f"{where}: {why}" for where, why in failures.items())
             raise InitializationFailed(
@@ -118,9 +119,11 @@ def _attempt(
         if code:
             raise OSError(code, errno.errorcode.get(code, str(code)))
         if tls is not None and place.family != socket.AF_UNIX:
-            link = wrapped = TlsLink(connection, -1, tls, is_server=False)
-            while event := wrapped.greet_some():
-                _wait(link, event, until, told)
+            from pycobre.comm.tcp.tls import TlsLink
+
+            link = TlsLink(connection, -1, tls, is_server=False)
+        while event := link.greet_some():
+            _wait(link, event, until, told)
         _send(link, handshake.opening)
         while handshake.wanted:
             answer = handshake.take(_receive(link, handshake.wanted, until, told))
@@ -165,6 +168,10 @@ def _wait(link: Link, event: int, until: float, told: Told | None) -> None:
             told.check()
         if link.fileno() in ready:
             return
+
+
+def _half_to_one() -> float:
+    return 0.5 + int.from_bytes(os.urandom(2), "little") / (1 << 17)
 
 
 def _sleep(seconds: float, told: Told | None) -> None:

@@ -12,6 +12,10 @@ class LinkEnded(ConnectionError):
     """The other side is gone: its end of the stream, a reset, or no sign of life in time."""
 
 
+class TlsRefused(LinkEnded):
+    """The other side does not speak TLS, or one side does not take the other's certificate."""
+
+
 @dataclass(frozen=True)
 class FrameKeys:
     """What seals the frames of one link in each direction, where frames are sealed.
@@ -55,6 +59,16 @@ class Link:
     def fileno(self) -> int:
         """Descriptor to wait on."""
         return self.socket.fileno()
+
+    def greet_some(self) -> int:
+        """What to wait for before the greeting can go on, 0 when bytes may pass.
+
+        Raises
+        ------
+        LinkEnded
+            The other side is gone, or does not greet as it should.
+        """
+        return 0
 
     def send_some(self, parts: Sequence[memoryview]) -> int:
         """Bytes of *parts* that went out just now, 0 when there is no room.

@@ -7,7 +7,6 @@ the rank 2^k after it: everybody knows everything after ceil(log2 R) rounds, wit
 from __future__ import annotations
 
 import struct
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,9 +21,6 @@ _LENGTH = struct.Struct("<Q")
 _HEAD_BYTES = _LENGTH.size + CALL_BYTES
 _TOGETHER_BYTES = 64 << 10
 _MEETING = int(FrameKind.MEETING)
-_CONVOY_NS = 1_000_000  # who waits longer to get the interpreter back has a busy thread beside it
-_LEND_NS = 200_000  # a rank that is this late beside busy threads has lost its interpreter to one
-_HOLD_NS = 6_000_000  # over the switch interval, in which the other rank gets its own back
 _stamp = struct.Struct("<Q").pack_into
 
 
@@ -167,7 +163,6 @@ class Meeting:
         self._driver = driver
         self._most = small_bytes(size)
         self._waiting = native.Waiting(crowded)
-        self._convoy = False
         self._turns: list[_Turn] = []
         distance = 1
         while distance < size:
@@ -219,11 +214,8 @@ class Meeting:
         PeerFailed, Overdue, Interrupted
             As :meth:`Driver.run` says.
         """
-        left = agenda.rounds.meet(0, sequence, _LEND_NS if self._convoy else PATIENCE_NS)
+        left = agenda.rounds.meet(0, sequence, PATIENCE_NS)
         while left is not None:  # a round after some bytes sent and come
-            left = self._after_threads(sequence, agenda, left)
-            if left is None:
-                return
             at, sent, came = left
             stage = agenda.stages[at]
             end = self._complete(stage, stage.frame, sent, came, sequence)
@@ -240,24 +232,6 @@ class Meeting:
                         self._read_odd(later.turn, end, agenda, odd, moved)
                 raise CallsDiffer(mismatch([odd.get(rank, agenda.call) for rank in range(self._size)]))
             left = agenda.rounds.meet(at + 1, sequence, PATIENCE_NS)
-
-    def _after_threads(
-        self, sequence: int, agenda: Agenda, left: tuple[int, int, int]
-    ) -> tuple[int, int, int] | None:
-        """What is still left after a turn of this rank's busy threads, if it has any.
-
-        Where every rank has one, the interpreter goes back and forth once an interval. If each rank waited
-        while it holds its own, and lost it as the others come, they would work one after another. So who
-        misses a rank lends the interpreter for the same interval, and all come back together.
-        """
-        at, sent, came = left
-        stage = agenda.stages[at]
-        if stage.turn.outlet < 0 or sent < len(stage.frame) or came == stage.expected_bytes:
-            return left
-        began = time.monotonic_ns()
-        time.sleep(0)
-        self._convoy = time.monotonic_ns() - began > _CONVOY_NS
-        return agenda.rounds.meet(at, sequence, _HOLD_NS, sent, came) if self._convoy else left
 
     def _complete(self, stage: _Stage, frame: bytearray, sent: int, count: int, sequence: int) -> int:
         """Where the frame that came ends, once all is here and out; *count* and *sent* bytes are already."""

@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Sequence
 
 from pycobre.comm.tcp.config import TlsFiles
-from pycobre.comm.tcp.link import Link, LinkEnded
+from pycobre.comm.tcp.link import Link, LinkEnded, TlsRefused
 from pycobre.errors import InitializationFailed
 
 
@@ -40,10 +40,6 @@ def tls_context(files: TlsFiles, *, is_server: bool) -> ssl.SSLContext:
             f" up: {error}",
         ) from error
     return context
-
-
-class TlsRefused(LinkEnded):
-    """The other side does not speak TLS, or one side does not take the other's certificate."""
 
 
 class TlsLink(Link):
