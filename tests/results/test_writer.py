@@ -238,11 +238,13 @@ def test_a_full_disk_is_named_and_what_fits_is_kept(tmp_path, study, write, monk
 
 WRITES_UNTIL_KILLED = """
 import sys, time
+from pycobre.lp import LADDER
 from pycobre.results import ResultsWriter
 from pycobre.sddp import IterationFinished
+recoveries = (0,) * len(LADDER)
 writer = ResultsWriter(sys.argv[1], force=True)
 for iteration in range(1, 10**9):
-    done = IterationFinished(0, iteration, 1.0, 1.0, 0.0, 1, 1, 1, (0, 0, 0, 0, 0), 0, 0.0, 0.0, 0.0, 0.0)
+    done = IterationFinished(0, iteration, 1.0, 1.0, 0.0, 1, 1, 1, recoveries, 0, 0.0, 0.0, 0.0, 0.0)
     writer.convergence([done])
     print(iteration, flush=True)
 """
