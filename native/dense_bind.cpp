@@ -66,6 +66,7 @@ void bind_dense(nb::module_ &m) {
                  self.write_starts(bases_out.data());
              })
         .def_prop_ro("starts", &DenseProblem::starts)
+        .def_prop_ro("takes_turns", &DenseProblem::takes_turns)
         .def("expectation",
              [](DenseProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,
                 In<double, 1> probabilities, Out<double, 1> values, Out<double, 2> slopes, Out<int8_t, 2> bases_out,

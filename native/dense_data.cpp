@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace {
 
 // How far a solution may miss a plane or cut, relative to what the row limits.
 constexpr double kViolationTolerance = 1e-9;
+constexpr size_t kWorstPlanes = 128;  // so many are looked at from pivot to pivot
 
 }  // namespace
 
@@ -120,10 +122,28 @@ double DenseData::excess_of(int plane, const Side &side, const double *x) const 
     return excess > kViolationTolerance * std::abs(column < 0 ? side.height[plane] : x[column]) ? excess : 0.0;
 }
 
-void DenseData::violated_planes(const Side &side, const double *x, std::vector<int> &found) const {
+double DenseData::score_of(int plane, double excess, const double *weight) const {
+    double norm = 1.0;
+    for (int k = stage.planes.start[plane]; k < stage.planes.start[plane + 1]; ++k)
+        norm += stage.planes.value[k] * stage.planes.value[k] * weight[stage.planes.index[k]];
+    return excess * excess / norm;
+}
+
+void DenseData::violated_planes(const Side &side, const double *x, const double *weight,
+                                std::vector<int> &found) const {
+    static thread_local std::vector<std::pair<double, int>> worst;
+    worst.clear();
+    for (int plane = 0; plane < planes_; ++plane) {
+        const double excess = excess_of(plane, side, x);
+        if (excess > 0.0) worst.emplace_back(-score_of(plane, excess, weight), plane);
+    }
+    if (worst.size() > kWorstPlanes) {
+        std::nth_element(worst.begin(), worst.begin() + kWorstPlanes, worst.end());
+        worst.resize(kWorstPlanes);
+    }
     found.clear();
-    for (int plane = 0; plane < planes_; ++plane)
-        if (excess_of(plane, side, x) > 0.0) found.push_back(plane);
+    for (const auto &[score, plane] : worst) found.push_back(plane);
+    std::sort(found.begin(), found.end());
 }
 
 DenseData::Violation DenseData::most_violated_plane(const std::vector<int> &among, const Side &side, const double *x,
@@ -132,10 +152,8 @@ DenseData::Violation DenseData::most_violated_plane(const std::vector<int> &amon
     for (int plane : among) {
         const double excess = excess_of(plane, side, x);
         if (excess == 0.0) continue;
-        double norm = 1.0;
-        for (int k = stage.planes.start[plane]; k < stage.planes.start[plane + 1]; ++k)
-            norm += stage.planes.value[k] * stage.planes.value[k] * weight[stage.planes.index[k]];
-        if (excess * excess > most.score * norm) most = {plane, excess * excess / norm};
+        const double score = score_of(plane, excess, weight);
+        if (score > most.score) most = {plane, score};
     }
     return most;
 }

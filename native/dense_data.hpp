@@ -49,8 +49,9 @@ class DenseData {
         int extra = -1;
         double score = 0.0;  // squared, by the pricing weight
     };
-    void violated_planes(const Side &side, const double *x, std::vector<int> &found) const;
-    // That of these planes that x violates most by an estimate of its pricing weight from those of basic columns.
+    // The planes that x violates most by an estimate of their pricing weights from those of basic columns, in their order.
+    void violated_planes(const Side &side, const double *x, const double *weight, std::vector<int> &found) const;
+    // That one of these.
     Violation most_violated_plane(const std::vector<int> &among, const Side &side, const double *x,
                                   const double *weight) const;
     // The cut that x violates most, with such an estimate.
@@ -69,6 +70,7 @@ class DenseData {
 
   private:
     double excess_of(int plane, const Side &side, const double *x) const;  // 0 within the tolerance
+    double score_of(int plane, double excess, const double *weight) const;
     static constexpr int kLanes = 8;  // cuts of a block: sums run over them side by side
     double decided_slope(int cut, int i) const {
         return decided_[(static_cast<size_t>(cut / kLanes) * stage.decided() + i) * kLanes + cut % kLanes];

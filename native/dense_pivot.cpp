@@ -10,14 +10,14 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastAlpha = 1e-8;  // below it a variable does not take part: what that costs is found at the end
 constexpr double kGoodAlpha = 1e-4;   // below it one is only pivoted on if there is nothing better
-constexpr double kSafeAlpha = 1e-3;   // below it likewise, if another one ties
+constexpr double kSafeAlpha = 0.1;    // below it likewise, if another one ties
 constexpr double kSlack = 1e-10;      // by how much the dual of one below that may come out wrong
 constexpr double kTie = 1e-9;         // ratios as near as this count as equal
 constexpr double kDrift = 1e-7;       // by how much an element may differ between row and column, relative
 
 }  // namespace
 
-void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving) {
+void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving, double most) {
     const int columns = data_->columns(), rows = data_->rows();
     if (leaving.extra >= 0) {
         node.basic_part(*data_, leaving.extra, part_);
@@ -28,6 +28,7 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
     node.times_matrix(*data_, rho_, leaving.extra, row_);
     const double sign = leaving.direction;
     candidates_.clear();
+    double reach = kInfinity;  // where a step of this much excess ends at the latest
     // At its lower bound a variable may rise if that helps, at its upper one fall, and a free one do either.
     const auto add = [&](int variable, int8_t at, double alpha, double dual, double tie, double range) {
         const double side = at == kAtUpper ? -1.0 : at == kAtLower ? 1.0 : 0.0;
@@ -40,7 +41,10 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
         }
         // Else a small element, often rounding's, of one without a dual would end every step at nothing.
         if (slope < kSafeAlpha) distance += kSlack;
-        candidates_.push_back({distance / slope, tie_distance / slope, slope, range, alpha, variable});
+        if (distance > (1.0 + kTie) * reach * slope) return;
+        const double ratio = distance / slope;
+        if (range * slope > most) reach = std::min(reach, ratio);
+        candidates_.push_back({ratio, tie_distance / slope, slope, range, alpha, variable});
     };
     const auto add_column = [&](int j) {
         const int8_t at = node.status[j];
@@ -69,21 +73,18 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving)
         add(columns + row, data_->is_plane(node.extras[k]) ? kAtUpper : kAtLower, -rho_[row], node.y[row],
             node.tie_y[row], kInfinity);
     }
+    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
+                                     [&](const Candidate &c) { return c.ratio > reach; }),
+                      candidates_.end());
 }
 
-// Sorts the candidates by ratio, as far as a step of this much excess can reach.
+// Sorts the candidates by ratio and drops those behind where a step of this much excess ends.
 void DenseSearch::order_candidates(double most) {
     const auto earlier = [](const Candidate &a, const Candidate &b) {
         if (a.ratio != b.ratio) return a.ratio < b.ratio;
         if (a.tie_ratio != b.tie_ratio) return a.tie_ratio < b.tie_ratio;
         return a.slope != b.slope ? a.slope > b.slope : a.variable < b.variable;
     };
-    double reach = kInfinity;  // where a step ends at the latest
-    for (const Candidate &c : candidates_)
-        if (c.range * c.slope > most) reach = std::min(reach, c.ratio);
-    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
-                                     [&](const Candidate &c) { return c.ratio > reach; }),
-                      candidates_.end());
     std::sort(candidates_.begin(), candidates_.end(), earlier);
     size_t count = 0;
     while (count < candidates_.size() && most >= 0.0) {

@@ -11,7 +11,6 @@
 namespace {
 
 constexpr int kSlice = 128;  // right-hand sides at once, for each thread
-constexpr int kManyRows = 16;  // in an inverse: a pivot then costs more than what sharing it would save
 
 }  // namespace
 
@@ -22,11 +21,13 @@ DenseProblem::DenseProblem(StageData data, int threads)
     keep_starts(0, 0, nullptr, 1);
 }
 
-// The start of `own` or of the known ones that promises most, but for one that was tried in vain.
+// The start of `own`, or without any of the known ones, that promises most, but for one that was tried in vain. A known
+// one may promise more than a neighbour's optimum, and is farther all the same: it takes twice the pivots.
 const Start *DenseProblem::most_promising(const Side &side, const Starts &own, const Start *vain) const {
     const Start *found = nullptr;
     double best = 0.0;
-    for (const Starts *among : {&own, &starts_})
+    for (const Starts *among : {&own, &starts_}) {
+        if (found) break;
         for (const std::shared_ptr<Start> &start : *among) {
             if (!start || start.get() == vain) continue;
             const double promise = start->promise(side);
@@ -34,6 +35,7 @@ const Start *DenseProblem::most_promising(const Side &side, const Starts &own, c
             best = promise;
             found = start.get();
         }
+    }
     return found;
 }
 
@@ -114,8 +116,8 @@ void DenseProblem::run_from(const Start &start, DenseSearch &search, const std::
     if (fresh.refresh(data_)) search.run(data_, fresh, sides, which, found);
 }
 
-// The openings of a unit in their order, each from the most promising of the known starts and of what those before it
-// came to.
+// The openings of a unit in their order, each from the most promising of what those before it came to, the first from
+// a known start.
 void DenseProblem::solve_in_turn(int count, const double *state, const double *noises, DenseSearch &search,
                                  const DenseSearch::Found &found) const {
     static thread_local std::vector<Side> side(1);
@@ -160,7 +162,7 @@ bool DenseProblem::solve_units(int units, const double *states, const int *first
     const auto noise_of = [&](int unit, int place) {
         return noises + static_cast<size_t>(first[unit] + place) * data_.stage.noises;
     };
-    if (data_.rows() >= kManyRows) {
+    if (takes_turns()) {
         std::atomic<int> next{0};
         std::mutex totals;
         run_crew(std::min(threads_, units), [&](int) {

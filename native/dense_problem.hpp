@@ -66,6 +66,8 @@ class DenseProblem {
     int rows() const { return inside_.rows(); }
     int basis_length() const { return inside_.cut_place(data_.cuts()); }
     int starts() const { return static_cast<int>(starts_.size()); }
+    // Whether the openings of a unit are solved in turn: a pivot then costs more than what sharing it would save.
+    bool takes_turns() const { return data_.rows() >= 16; }
     int64_t solves = 0, pivots = 0;
 
   private:
@@ -73,7 +75,7 @@ class DenseProblem {
     struct Task {
         const double *state, *noise;
         int number;
-        Starts own = {};              // may start from these, too
+        Starts own = {};              // starts from these, if there are any
         const Start *vain = nullptr;  // has tried this one
     };
     const Start *most_promising(const Side &side, const Starts &own, const Start *vain) const;

@@ -12,7 +12,6 @@ constexpr double kDualTolerance = 1e-9;    // likewise to a cost, in scaled mone
 constexpr double kGapTolerance = 1e-9;     // between primal and dual objective, relative
 constexpr double kEven = 1e-12;            // share of an excess that is none: boxed variables made up for it all
 constexpr int kPlanesAPivot = 100;         // for so many of them all are looked at once in a pivot more
-constexpr int kUpdates = 50;               // pivots before the inverse is made anew
 
 // Beyond these many pivots a right-hand side is given up.
 int most_steps(const DenseData &data) { return 500 + 20 * data.rows(); }
@@ -143,7 +142,7 @@ DenseData::Violation DenseSearch::most_violated_plane(Walker &walker) {
         if (most.extra >= 0) return most;
     }
     walker.looked = 0;
-    data_->violated_planes(*walker.side, x, walker.violated);
+    data_->violated_planes(*walker.side, x, weight, walker.violated);
     return data_->most_violated_plane(walker.violated, *walker.side, x, weight);
 }
 
@@ -202,7 +201,7 @@ void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &
         double most = 0.0;
         for (last = first; last < all.size() && key(all[last]) == key(all[first]); ++last)
             most = std::max(most, all[last].excess);
-        find_candidates(*node, all[first]);
+        find_candidates(*node, all[first], most);
         order_candidates(most);
         passed.clear();
         for (size_t k = first; k < last; ++k) {
@@ -232,7 +231,7 @@ void DenseSearch::branch(std::unique_ptr<DenseNode> node, std::vector<Leaving> &
             const bool is_last = last == all.size() && end == passed.size() && unclear.empty();
             std::unique_ptr<DenseNode> child = is_last ? std::move(node) : copy_of(*node);
             pivot(*child, all[first], chosen, members);
-            if (child->updates < kUpdates) {
+            if (!child->is_worn()) {
                 child->members = members;
                 stack_.push_back(std::move(child));
             } else {

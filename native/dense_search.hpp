@@ -33,7 +33,7 @@ class DenseSearch {
         const Side *side = nullptr;
         std::vector<double> x;  // of basic variables
         int steps = 0;
-        std::vector<int> violated;  // planes, when all were looked at last
+        std::vector<int> violated;  // the worst planes, when all were looked at last
         int looked = 0;             // pivots since
         bool is_exact = false;  // x was just computed from scratch, with this result:
         bool is_accurate = false;
@@ -52,7 +52,7 @@ class DenseSearch {
     bool settle(const DenseNode &node, int member, const Found &found);
     void again(const DenseNode &node, const std::vector<int> &members);
     void fresh_numbers(DenseNode &node, const std::vector<int> &members);
-    void find_candidates(const DenseNode &node, const Leaving &leaving);
+    void find_candidates(const DenseNode &node, const Leaving &leaving, double most);
     void order_candidates(double most);
     int entering(int passed) const;
     bool is_reliable(const DenseNode &node, const Leaving &leaving, int entering);

@@ -1,4 +1,4 @@
-"""The solver of small stage problems: a dual simplex on a dense inverse, and HiGHS where it gives up."""
+"""The solver of most stage problems: a dual simplex of our own, and HiGHS where it gives up."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
 from pycobre.lp.template import StageTemplate
 
-MOST_ROWS = 100
-"""Up to this many core rows, those with one bound not counted, a dense inverse is quicker than HiGHS."""
+MOST_ROWS = 300
+"""Up to this many core rows, those with one bound not counted, it is quicker than HiGHS."""
 
 MOST_STARTS = 64
 """So many bases are kept: beyond it choosing costs more than a better start saves."""
 
 FEW_STARTS = 16
-"""With fewer, those of the same states are worth an exchange between ranks."""
+"""With fewer, those of the same states are worth an exchange between ranks, even if pivots cost little."""
 
 _NOTHING = SolverCounts()
 
@@ -50,14 +50,14 @@ def stage_solver(
     cost_scale: float = 1.0,
     threads: int = 1,
 ) -> StageSolver:
-    """The solver for *template*: dense up to :data:`MOST_ROWS` core rows, unless *kind* says which."""
+    """The solver for *template*: our own up to :data:`MOST_ROWS` core rows, unless *kind* says which."""
     dense = rows_of_inverse(template) <= MOST_ROWS if kind == "auto" else kind == "dense"
     made: type[DenseSolver | HighsSolver] = DenseSolver if dense else HighsSolver
     return made(template, future_lower=future_lower, cost_scale=cost_scale, threads=threads)
 
 
 def rows_of_inverse(template: StageTemplate) -> int:
-    """Core rows that the dense solver's inverse always has: those with one bound are rows while they bind.
+    """Core rows that the inverse always has: those with one bound are rows while they bind.
 
     Unless noise moves them.
     """
@@ -69,9 +69,11 @@ def rows_of_inverse(template: StageTemplate) -> int:
 class DenseSolver(StageSolver):
     """Dual simplex in which planes, cuts and rows with one bound are rows only while they are binding.
 
+    Its inverse is a dense matrix, or from 100 core rows on a sparse factorization.
+
     A right-hand side starts from whichever known basis promises it the highest dual bound; of larger
-    problems, the openings of a unit of work are solved in turn, and may start from the optima of those before
-    them, too. Of smaller ones right-hand sides that pivot alike share the work, but each has numbers of its
+    problems, the openings of a unit of work are solved in turn, and start from the optima of those before
+    them. Of smaller ones right-hand sides that pivot alike share the work, but each has numbers of its
     own: its result is a function of the template, the cuts, the known bases, its unit's openings before it
     and itself. A unit of work with one that ends without a clean optimum is solved
     by HiGHS as a whole; such units are counted.
@@ -124,8 +126,8 @@ class DenseSolver(StageSolver):
 
     @property
     def wants_dispatched(self) -> bool:
-        """While there are few others."""
-        return self._problem.starts < FEW_STARTS
+        """Where openings are solved in turn, since the first starts best from one; else while there are few."""
+        return self._problem.takes_turns or self._problem.starts < FEW_STARTS
 
     def take_dispatched(
         self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
