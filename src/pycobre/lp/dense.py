@@ -126,7 +126,7 @@ class DenseSolver(StageSolver):
 
     @property
     def wants_dispatched(self) -> bool:
-        """Where openings are solved in turn, since the first starts best from one; else while there are few."""
+        """Where openings are solved in turn, as the first starts best from one; else while there are few."""
         return self._problem.takes_turns or self._problem.starts < FEW_STARTS
 
     def take_dispatched(
