@@ -11,11 +11,20 @@ namespace {
 constexpr double kViolationTolerance = 1e-9;
 constexpr size_t kWorstPlanes = 128;  // so many are looked at from pivot to pivot
 
+// Columns that have planes; those of one stand together.
+int limited_by(const Planes &planes) {
+    int count = 0;
+    for (size_t k = 0; k < planes.column.size(); ++k)
+        count += planes.column[k] >= 0 && (k == 0 || planes.column[k] != planes.column[k - 1]);
+    return count;
+}
+
 }  // namespace
 
 DenseData::DenseData(StageData given)
     : stage(std::move(given)), cost(stage.cost), lower(stage.column_lower), upper(stage.column_upper),
       columns_(stage.columns()), rows_(stage.rows()), planes_(stage.planes.count()),
+      limited_columns_(limited_by(stage.planes)),
       decided_of_(stage.columns(), -1) {
     for (double &c : cost) c /= stage.cost_scale;
     if (stage.future_column >= 0) {

@@ -25,6 +25,8 @@ class DenseData {
 
     int columns() const { return columns_; }
     int rows() const { return rows_; }
+    // Rows that an inverse has at most optima: of each column that planes limit one of them binds.
+    int usual_rows() const { return rows_ + limited_columns_; }
     int planes() const { return planes_; }
     int cuts() const { return cuts_; }
     int extras() const { return planes_ + cuts_; }
@@ -75,7 +77,7 @@ class DenseData {
     double decided_slope(int cut, int i) const {
         return decided_[(static_cast<size_t>(cut / kLanes) * stage.decided() + i) * kLanes + cut % kLanes];
     }
-    int columns_, rows_, planes_, cuts_ = 0;
+    int columns_, rows_, planes_, limited_columns_, cuts_ = 0;
     std::vector<int> decided_of_;  // by column: its place among the decided states, or -1
     std::vector<double> intercept_, decided_, carried_;  // by blocks of cuts, then states, then lanes
 };

@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr int kManyRows = 100;      // core rows from which factors are quicker than a dense inverse
+constexpr int kManyRows = 100;      // from so many on factors are quicker than a dense inverse
 constexpr double kResidual = 1e-9;  // how far a row may be missed, relative to what is in it
 
 // A number between a half and one that looks drawn, and is the same for a variable whenever it is asked for.
@@ -226,7 +226,7 @@ void DenseNode::drop(const DenseData &data, int slot, int position) {
 }
 
 bool DenseNode::factor(const DenseData &data) {
-    is_sparse_ = data.rows() >= kManyRows;
+    is_sparse_ = data.usual_rows() >= kManyRows;
     updates = 0;
     if (!tell([&](auto &inverse) { return inverse.factor(data, head, extras); })) return false;
     // What pivots have made of the weights is as good as any; those of a dense inverse cost little.

@@ -82,6 +82,14 @@ def test_any_number_of_ranks_and_threads_gives_the_same_bits(digest_of: Digest, 
     assert all(run == runs[0] for run in runs)
 
 
+def test_a_case_of_many_rows_has_the_same_bits_everywhere(
+    generate: Callable[..., Path], digest_of: Digest, tmp_path: Path
+) -> None:
+    """More than a hundred rows: the inverse is kept as factors, and openings are solved in turn."""
+    case = generate(hydros=35, stages=3, lags=2, openings=6, heads=True)
+    check_everywhere(case, digest_of, tmp_path, "dense")
+
+
 def test_4ree_has_the_same_bits_everywhere(digest_of: Digest, tmp_path: Path, shared_cases: Path) -> None:
     check_everywhere(shared_cases / "cobre-0.18" / "4ree", digest_of, tmp_path)
 

@@ -27,8 +27,8 @@ from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
 from pycobre.lp.template import StageTemplate
 
-MOST_ROWS = 300
-"""Up to this many core rows, those with one bound not counted, it is quicker than HiGHS."""
+MOST_ROWS = 500
+"""Up to this many rows of its inverse it is quicker than HiGHS."""
 
 MOST_STARTS = 64
 """So many bases are kept: beyond it choosing costs more than a better start saves."""
@@ -50,26 +50,27 @@ def stage_solver(
     cost_scale: float = 1.0,
     threads: int = 1,
 ) -> StageSolver:
-    """The solver for *template*: our own up to :data:`MOST_ROWS` core rows, unless *kind* says which."""
+    """The solver for *template*: our own up to :data:`MOST_ROWS` rows, unless *kind* says which."""
     dense = rows_of_inverse(template) <= MOST_ROWS if kind == "auto" else kind == "dense"
     made: type[DenseSolver | HighsSolver] = DenseSolver if dense else HighsSolver
     return made(template, future_lower=future_lower, cost_scale=cost_scale, threads=threads)
 
 
 def rows_of_inverse(template: StageTemplate) -> int:
-    """Core rows that the inverse always has: those with one bound are rows while they bind.
+    """Rows that the inverse has at most optima.
 
-    Unless noise moves them.
+    Core rows, and of each column that planes limit one of them. Core rows with one bound are rows while they
+    bind, unless noise moves them.
     """
     stays = np.isfinite(template.row_lower) == np.isfinite(template.row_upper)
     stays[template.row_noise.row] = True
-    return int(stays.sum())
+    return int(stays.sum()) + len(np.unique(template.planes.column))
 
 
 class DenseSolver(StageSolver):
     """Dual simplex in which planes, cuts and rows with one bound are rows only while they are binding.
 
-    Its inverse is a dense matrix, or from 100 core rows on a sparse factorization.
+    Its inverse is a dense matrix, or from 100 rows on a sparse factorization.
 
     A right-hand side starts from whichever known basis promises it the highest dual bound; of larger
     problems, the openings of a unit of work are solved in turn, and start from the optima of those before
