@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from lp.test_stage_solvers import NOISES, STATES, random_cuts, random_template
 from pycobre.lp import BASIC, Assembly, DenseSolver, HighsSolver, Starts, stage_solver
+from pycobre.lp import dense as dense_module
 from pycobre.lp.dense import rows_of_inverse
 
 WEIGHTS = np.full(8, 0.125)
@@ -147,7 +150,36 @@ def test_what_is_left_to_highs_is_solved_with_all_cuts():
     assert dense.counts.handed_over == 0
 
 
-def test_size_chooses_the_solver_unless_told():
+@pytest.mark.parametrize("seed", range(20))
+def test_a_demand_that_takes_every_plant_whole_is_solved(seed):
+    """Their limits, taken off it one by one, leave what rounding leaves: nothing that needs another pivot."""
+    rng = np.random.default_rng(seed)
+    limits = rng.permutation(0.1 * rng.integers(1, 90, 12))
+    lp = Assembly("whole")
+    storage, total = lp.column("v", upper=50.0), math.fsum(limits)
+    demand, water = lp.row("demand", total, total), lp.row("water", 0.0, 0.0)
+    lp.add(water, storage, 1.0)
+    lp.move_by_state(water, 0, 1.0)
+    for j, limit in enumerate(limits):
+        lp.add(demand, lp.column(f"g{j}", cost=j + 1.0, upper=limit), 1.0)
+    template = lp.template(
+        states_in=1,
+        noises=1,
+        state_columns=[storage],
+        carried_constant=[],
+        carried_state=[],
+        carried_noise=[],
+    )
+    solver = DenseSolver(template, future_lower=0.0)
+    found = solver.expectation(np.array([[7.0]]), np.zeros((1, 1)), np.ones(1), Starts.slacks(1))
+    assert found.value == pytest.approx([float(np.arange(1.0, 13.0) @ limits)], rel=1e-12)
+    assert solver.counts.handed_over == 0
+
+
+def test_size_chooses_the_solver_unless_told(monkeypatch):
     template = random_template(9)
     assert isinstance(stage_solver(template, future_lower=0.0), DenseSolver)
     assert isinstance(stage_solver(template, "highs", future_lower=0.0), HighsSolver)
+    monkeypatch.setattr(dense_module, "MOST_ROWS", rows_of_inverse(template) - 1)
+    assert isinstance(stage_solver(template, future_lower=0.0), HighsSolver)
+    assert isinstance(stage_solver(template, "dense", future_lower=0.0), DenseSolver)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pycobre.lp import BASIC, Assembly, DenseSolver, HighsSolver, Starts
+from pycobre.lp.dense import rows_of_inverse
 
 PLANES = 12
 STATES, NOISES = 2, 1
@@ -124,6 +125,11 @@ def test_any_start_basis_gives_the_same_optimum(solver_of):
     solver.choose_rows(np.empty(0, dtype=np.int32))
     found = solver.expectation(trial, OPENINGS, WEIGHTS, Starts.each(expected.basis[::-1].copy()))
     assert found.value == pytest.approx(expected.value, rel=1e-9)
+
+
+def test_one_plane_of_each_column_counts_as_a_row():
+    assert rows_of_inverse(template(apart=True)) == 5  # demand, water and a plane of both plants
+    assert rows_of_inverse(template(apart=False)) == 3
 
 
 def test_planes_are_named_after_the_column_that_they_limit():
