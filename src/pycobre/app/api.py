@@ -93,8 +93,8 @@ def train(
     threads
         Native threads of each; by default the cores are shared among them.
     solver
-        Who solves stage problems: ``dense``, our dual simplex for small ones; ``highs``; ``auto`` goes by
-        their size.
+        Who solves stage problems: ``dense``, our own dual simplex; ``highs``; ``auto`` goes by their
+        size.
     output
         Directory for results; nothing is kept on disk without one.
     force

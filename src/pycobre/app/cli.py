@@ -61,9 +61,7 @@ def run(
     ] = None,
     solver: Annotated[
         str,
-        typer.Option(
-            help="Of stage problems: dense (our own, for small ones), highs, or auto, by their size."
-        ),
+        typer.Option(help="Of stage problems: dense (our own simplex), highs, or auto, by their size."),
     ] = "auto",
     out: Annotated[
         Path | None, typer.Option(help="Results directory; CASE/output by default.", show_default=False)

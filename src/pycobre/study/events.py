@@ -23,7 +23,7 @@ class RunSettings:
     threads
         Native threads of this rank; ``None`` shares the usable cores among the ranks of this machine.
     solver
-        Who solves stage problems: our dense dual simplex, HiGHS, or ``auto``, by the problem's size.
+        Who solves stage problems: ``dense``, our own dual simplex; ``highs``; ``auto`` goes by their size.
     simulation
         Whether to simulate after training, if the case asks for it.
     interrupt
