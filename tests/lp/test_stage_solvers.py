@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from pycobre.lp import Assembly, DenseSolver, HighsSolver, StageUnsolved, Starts, cost_scale_of
+from pycobre.lp import Assembly, DenseSolver, HighsSolver, StageUnsolved, Starts, cost_scale_of, ladder
 
 STATES, NOISES = 3, 4
 
@@ -177,6 +177,16 @@ def test_infeasible_problem_names_the_rows_in_conflict(solver_kind, tmp_path):
     assert "outflow_min[hydro 7]" in explained.conflict
     assert "outflow_min[hydro_7]" in dump.read_text()  # MPS names hold no blanks
     assert not explained.trouble
+
+
+def test_a_solve_that_takes_too_many_pivots_has_failed_and_says_so(monkeypatch):
+    """HiGHS may go round among optimal bases for ever."""
+    monkeypatch.setattr(ladder, "LEAST_LIMIT", 1)
+    monkeypatch.setattr(ladder, "PIVOTS_OF_ONE", 0)
+    solver = HighsSolver(random_template(3), future_lower=0.0)
+    with pytest.raises(StageUnsolved) as caught:
+        solver.dispatch(np.full((1, STATES), 20.0), np.zeros((1, NOISES)), Starts.slacks(1))
+    assert caught.value.unsolved.status == "not solved (too many pivots)"
 
 
 def test_wrong_shapes_are_refused(solver_kind):

@@ -35,6 +35,7 @@ _STATUS = {
     8: "infeasible",
     9: "unbounded or infeasible",
     10: "unbounded",
+    14: "not solved (too many pivots)",
     15: "not solved (the solver gave up)",
 }
 
@@ -69,7 +70,7 @@ class HighsSolver(StageSolver):
             stage_data(template, future_lower, cost_scale),
             threads=threads,
             keep=len(template.row_lower) <= SMALL_ROWS,
-            options=usual_options(),
+            options=usual_options(len(template.cost) + len(template.row_lower)),
             ladder=ladder_steps(),
         )
         self._kept = PassBases()

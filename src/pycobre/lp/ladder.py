@@ -17,6 +17,10 @@ SMALL_ROWS = 150
 """HiGHS instances of problems of more core rows are not kept from batch to batch: one of 160 hydros holds
 megabytes."""
 
+LEAST_LIMIT, PIVOTS_OF_ONE = 1000, 4
+"""After so many pivots, and so many more for each column and row, a solve has failed. A first one from slacks
+takes less than one a column; without perturbed costs HiGHS may go round among optimal bases for ever."""
+
 _USUAL: Options = [
     ("threads", "1"),
     ("parallel", "off"),
@@ -88,9 +92,9 @@ LADDER: tuple[Step, ...] = (
 )
 
 
-def usual_options() -> Options:
-    """Options for every stage problem."""
-    return list(_USUAL)
+def usual_options(size: int) -> Options:
+    """Options for every stage problem of *size*: columns and core rows."""
+    return [*_USUAL, ("simplex_iteration_limit", str(LEAST_LIMIT + PIVOTS_OF_ONE * size))]
 
 
 def ladder_steps() -> list[tuple[Options, bool, float]]:
