@@ -138,21 +138,26 @@ double DenseData::score_of(int plane, double excess, const double *weight) const
     return excess * excess / norm;
 }
 
-void DenseData::violated_planes(const Side &side, const double *x, const double *weight,
-                                std::vector<int> &found) const {
-    static thread_local std::vector<std::pair<double, int>> worst;
-    worst.clear();
+DenseData::Violation DenseData::look_at_planes(const Side &side, const double *x, const double *weight,
+                                               std::vector<int> &worst) const {
+    static thread_local std::vector<std::pair<double, int>> violated;
+    violated.clear();
+    Violation most;
     for (int plane = 0; plane < planes_; ++plane) {
         const double excess = excess_of(plane, side, x);
-        if (excess > 0.0) worst.emplace_back(-score_of(plane, excess, weight), plane);
+        if (excess == 0.0) continue;
+        const double score = score_of(plane, excess, weight);
+        if (score > most.score) most = {plane, score};
+        violated.emplace_back(-score, plane);
     }
-    if (worst.size() > kWorstPlanes) {
-        std::nth_element(worst.begin(), worst.begin() + kWorstPlanes, worst.end());
-        worst.resize(kWorstPlanes);
+    if (violated.size() > kWorstPlanes) {
+        std::nth_element(violated.begin(), violated.begin() + kWorstPlanes, violated.end());
+        violated.resize(kWorstPlanes);
     }
-    found.clear();
-    for (const auto &[score, plane] : worst) found.push_back(plane);
-    std::sort(found.begin(), found.end());
+    worst.clear();
+    for (const auto &[score, plane] : violated) worst.push_back(plane);
+    std::sort(worst.begin(), worst.end());
+    return most;
 }
 
 DenseData::Violation DenseData::most_violated_plane(const std::vector<int> &among, const Side &side, const double *x,

@@ -51,9 +51,10 @@ class DenseData {
         int extra = -1;
         double score = 0.0;  // squared, by the pricing weight
     };
-    // The planes that x violates most by an estimate of their pricing weights from those of basic columns, in their order.
-    void violated_planes(const Side &side, const double *x, const double *weight, std::vector<int> &found) const;
-    // That one of these.
+    // The plane that x violates most by an estimate of its pricing weight from those of basic columns; it and those
+    // next to it in this, in the order of planes, are left in `worst`.
+    Violation look_at_planes(const Side &side, const double *x, const double *weight, std::vector<int> &worst) const;
+    // The same, of these planes.
     Violation most_violated_plane(const std::vector<int> &among, const Side &side, const double *x,
                                   const double *weight) const;
     // The cut that x violates most, with such an estimate.

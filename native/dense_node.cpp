@@ -7,6 +7,7 @@
 namespace {
 
 constexpr int kManyRows = 100;      // from so many on factors are quicker than a dense inverse
+constexpr int kDenseUpdates = 50, kSparseUpdates = 100;  // pivots before the inverse is made anew
 constexpr double kResidual = 1e-9;  // how far a row may be missed, relative to what is in it
 
 // A number between a half and one that looks drawn, and is the same for a variable whenever it is asked for.
@@ -224,6 +225,8 @@ void DenseNode::drop(const DenseData &data, int slot, int position) {
     for (int &variable : head)
         if (variable > own + slot) --variable;
 }
+
+bool DenseNode::is_worn() const { return updates >= (is_sparse_ ? kSparseUpdates : kDenseUpdates); }
 
 bool DenseNode::factor(const DenseData &data) {
     is_sparse_ = data.usual_rows() >= kManyRows;

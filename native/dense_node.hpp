@@ -37,8 +37,7 @@ class DenseNode {
         dense_.clear();
         sparse_.clear();
     }
-    // Whether the inverse is to be made anew, after so many pivots.
-    bool is_worn() const { return updates >= (is_sparse_ ? 100 : 50); }
+    bool is_worn() const;  // whether the inverse is to be made anew, after so many pivots
     bool has_inverse() const { return !(is_sparse_ ? sparse_.is_empty() : dense_.is_empty()); }
     // To be called before the first pivot. Gives what is not basic reduced costs of a second kind, which decide
     // between candidates of equal ratio: where water is worth nothing nine of ten steps have no length, and without

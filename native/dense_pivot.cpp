@@ -73,6 +73,7 @@ void DenseSearch::find_candidates(const DenseNode &node, const Leaving &leaving,
         add(columns + row, data_->is_plane(node.extras[k]) ? kAtUpper : kAtLower, -rho_[row], node.y[row],
             node.tie_y[row], kInfinity);
     }
+    // Those taken before the end was known: they would not enter, and sorting them costs more than all of this.
     candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
                                      [&](const Candidate &c) { return c.ratio > reach; }),
                       candidates_.end());

@@ -11,6 +11,7 @@
 namespace {
 
 constexpr int kSlice = 128;  // right-hand sides at once, for each thread
+constexpr int kManyRows = 16;  // in an inverse: a pivot then costs more than what sharing it would save
 
 }  // namespace
 
@@ -24,20 +25,23 @@ DenseProblem::DenseProblem(StageData data, int threads)
 // The start of `own`, or without any of the known ones, that promises most, but for one that was tried in vain. A known
 // one may promise more than a neighbour's optimum, and is farther all the same: it takes twice the pivots.
 const Start *DenseProblem::most_promising(const Side &side, const Starts &own, const Start *vain) const {
-    const Start *found = nullptr;
-    double best = 0.0;
-    for (const Starts *among : {&own, &starts_}) {
-        if (found) break;
-        for (const std::shared_ptr<Start> &start : *among) {
+    const auto best_of = [&](const Starts &among) {
+        const Start *found = nullptr;
+        double best = 0.0;
+        for (const std::shared_ptr<Start> &start : among) {
             if (!start || start.get() == vain) continue;
             const double promise = start->promise(side);
             if (found && !(promise > best)) continue;
             best = promise;
             found = start.get();
         }
-    }
-    return found;
+        return found;
+    };
+    const Start *found = best_of(own);
+    return found ? found : best_of(starts_);
 }
+
+bool DenseProblem::takes_turns() const { return data_.rows() >= kManyRows; }
 
 // Calls found(task, optimum), from any thread, for every task that ends with a clean optimum: from the start that
 // promises most or, where that leads to nothing, from the next.

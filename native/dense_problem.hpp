@@ -66,8 +66,7 @@ class DenseProblem {
     int rows() const { return inside_.rows(); }
     int basis_length() const { return inside_.cut_place(data_.cuts()); }
     int starts() const { return static_cast<int>(starts_.size()); }
-    // Whether the openings of a unit are solved in turn: a pivot then costs more than what sharing it would save.
-    bool takes_turns() const { return data_.rows() >= 16; }
+    bool takes_turns() const;  // whether the openings of a unit are solved one after the other
     int64_t solves = 0, pivots = 0;
 
   private:

@@ -142,8 +142,7 @@ DenseData::Violation DenseSearch::most_violated_plane(Walker &walker) {
         if (most.extra >= 0) return most;
     }
     walker.looked = 0;
-    data_->violated_planes(*walker.side, x, weight, walker.violated);
-    return data_->most_violated_plane(walker.violated, *walker.side, x, weight);
+    return data_->look_at_planes(*walker.side, x, weight, walker.violated);
 }
 
 // Hands an optimum on, if primal and dual agree. A dual of an extra that has the wrong sign is none, which changes
