@@ -1,27 +1,26 @@
-"""Cases of any size."""
+"""Cases of any size, and what else bench/ has."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import importlib
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 BENCH = Path(__file__).parents[2] / "bench"
 
-Generate = Callable[..., Path]
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Imports a module of bench/ by its name."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    return importlib.import_module
 
 
 @pytest.fixture
-def generate(tmp_path: Path) -> Generate:
-    """Writes a case by bench/generate.py: sizes as ``hydros=8``, kinds as ``heads=True``."""
-
-    def write(**kind: int | bool) -> Path:
-        told = [text for name, value in kind.items() for text in (f"--{name}", str(value)) if text != "True"]
-        command = [sys.executable, BENCH / "generate.py", tmp_path / "case", *told]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
-        return tmp_path / "case"
-
-    return write
+def generate(bench: Callable[[str], ModuleType], tmp_path: Path) -> Callable[..., Path]:
+    """Writes a case of a kind: the attributes of bench/generate.py's Kind."""
+    module = bench("generate")
+    return lambda **kind: module.write(tmp_path / "case", module.Kind(**kind))

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
-
-BENCH = Path(__file__).parents[2] / "bench"
 
 DENSE_CUTS = {"hydros": 8, "stages": 8, "lags": 6, "seed": 6}
 """With lags of six months cuts are dense; here a weight below zero once hid a plane that was violated."""
@@ -20,13 +15,8 @@ FACTORS_WITH_PLANES = {"hydros": 35, "stages": 3, "lags": 2, "openings": 8, "hea
 @pytest.mark.parametrize(
     ("kind", "problems"), [(DENSE_CUTS, 2000), (FACTORS, 400), (FACTORS_WITH_PLANES, 400)]
 )
-def test_every_problem_of_a_training_has_the_value_that_highs_finds(generate, kind, problems):
-    spec = importlib.util.spec_from_file_location("solvers", BENCH / "solvers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    solvers = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(solvers)
-    found = solvers.compare(generate(**kind), iterations=3, most=problems)
+def test_every_problem_of_a_training_has_the_value_that_highs_finds(bench, generate, kind, problems):
+    found = bench("solvers").compare(generate(**kind), iterations=3, most=problems)
     assert found.problems >= problems
     assert found.value <= 1e-9
     assert found.wrong == 0
