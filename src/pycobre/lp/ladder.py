@@ -18,8 +18,9 @@ SMALL_ROWS = 150
 megabytes."""
 
 LEAST_LIMIT, PIVOTS_OF_ONE = 1000, 4
-"""After so many pivots, and so many more for each column and row, a solve has failed. A first one from slacks
-takes less than one a column; without perturbed costs HiGHS may go round among optimal bases for ever."""
+"""After so many pivots, and so many more for each column and row, a solve has failed: without perturbed costs
+HiGHS may go round among optimal bases for ever. Our own simplex took at most one a column and row in the
+national study, 4,000."""
 
 _USUAL: Options = [
     ("threads", "1"),
