@@ -148,7 +148,7 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
         total += counts[rank];
     }
     const bool in_place = send == recv + displs[me];
-    if (group.direct(most)) return direct_allgatherv(turn, call, send, recv, counts, displs);
+    if (turn.direct(most)) return direct_allgatherv(turn, call, send, recv, counts, displs);
     if (most <= kEager) {
         if (counts[me]) std::memcpy(small_place(turn, me, most), send, counts[me]);
         if (!turn.meet(call)) return false;
@@ -191,7 +191,7 @@ bool allreduce(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv,
         fold(recv, parts, group.size, count);
         return true;
     }
-    if (group.direct(bytes)) return direct_allreduce(turn, call, send, recv, bytes, fold);
+    if (turn.direct(bytes)) return direct_allreduce(turn, call, send, recv, bytes, fold);
     if (!turn.meet(call)) return false;
     turn.release_gil();
     return group.size <= 2 ? fold_everything(turn, send, recv, bytes, item, fold)
@@ -201,8 +201,7 @@ bool allreduce(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv,
 bool broadcast(Turn &turn, const Call &call, uint8_t *buffer, size_t bytes, int root) {
     Group &group = turn.group;
     const bool sends = group.rank == root;
-    // The ring keeps root and readers busy at once, unless they share processors: then a copy less is worth more.
-    if (group.readable && group.crowded && bytes >= kStream) return direct_broadcast(turn, call, buffer, bytes, root);
+    if (turn.direct(bytes)) return direct_broadcast(turn, call, buffer, bytes, root);
     if (bytes <= kEager) {
         if (sends && bytes) std::memcpy(small_place(turn, root, bytes), buffer, bytes);
         if (!turn.meet(call)) return false;

@@ -16,25 +16,16 @@ constexpr size_t kStretch = 4 << 20;  // bytes between two looks whether the gro
 constexpr size_t kBlock = 64 << 10;   // of an operand, still in the cache when it is folded
 constexpr int kEnding = 5'000;        // milliseconds that a killed process may take to be gone
 
-// Where a rank's buffers lie in its own memory; travels with its call.
-struct Exposed {
-    uint64_t send, recv;
-};
-static_assert(sizeof(Exposed) <= kInline, "travels in the slot");
-
 bool meet_exposed(Turn &turn, const Call &call, const void *send, const void *recv, size_t bytes) {
-    const Exposed mine{reinterpret_cast<uint64_t>(send), reinterpret_cast<uint64_t>(recv)};
-    std::memcpy(turn.slot(turn.group.rank).payload, &mine, sizeof mine);
+    Large &mine = turn.slot(turn.group.rank).large;
+    mine.send = reinterpret_cast<uint64_t>(send);
+    mine.recv = reinterpret_cast<uint64_t>(recv);
     if (!turn.meet(call)) return false;
     if (bytes > kEager) turn.release_gil();
     return true;
 }
 
-Exposed exposed(const Group &group, int rank) {
-    Exposed theirs;
-    std::memcpy(&theirs, group.block(rank).slot[group.turn & 1].payload, sizeof theirs);
-    return theirs;
-}
+const Large &exposed(const Group &group, int rank) { return group.block(rank).slot[group.turn & 1].large; }
 
 // A process that is killed loses its memory before it counts as dead: wait for the better reason.
 bool settle_unreadable(Turn &turn, int rank, int error) {
@@ -68,6 +59,7 @@ bool read(Turn &turn, int rank, uint64_t from, uint8_t *to, size_t bytes) {
 bool finish(Turn &turn, bool exposes) {
     Group &group = turn.group;
     const uint32_t done = ++group.pieces;
+    ++group.direct_calls;
     for (const size_t offset : {kWritten, kReduced, kConsumed})
         publish(group.word(group.rank, offset), done);
     return !exposes || turn.wait_all(kConsumed, done);

@@ -6,6 +6,7 @@
 #include "busy_threads.hpp"
 #include "processor.hpp"
 #include "shm_layout.hpp"
+#include "shm_trial.hpp"
 
 namespace shm {
 
@@ -15,9 +16,11 @@ struct Group {
     int rank = 0;
     int size = 0;
     uint32_t turn = 0;    // collectives that this rank has posted
+    uint32_t direct_calls = 0;  // collectives whose data ranks read where they lay
     uint32_t pieces = 0;  // pieces that all large messages so far were cut into; equal on all ranks
     bool crowded = false;
     bool readable = false;  // ranks may read each other's memory: none before the first meeting, then all or none
+    bool always_direct = false;  // they do so with all that is large: no trial
     bool busy = false;  // a thread is in a collective; guarded by the GIL
     bool told = false;  // the failure was raised once; later calls only refer to it
     bool abort_found = false;
@@ -25,6 +28,7 @@ struct Group {
     uint64_t moved_ns = 0;    // when this rank last left its processor to another one
     uint64_t yield_ns = 0;    // how long the next wait yields before it sleeps: adapts to what pays
     BusyThreads threads;
+    Trial trials[kTrialKinds][kTrialSizes];
     unsigned forks = 0;       // forks before this group was joined: a child must not act as this rank
     int pidfds[kMaxRanks];
 
@@ -40,9 +44,6 @@ struct Group {
         return base() + Layout(size).ring + (static_cast<size_t>(of) * kDepth + piece % kDepth) * kPiece;
     }
     uint8_t *result(uint32_t piece) const { return base() + Layout(size).result + piece % kDepth * kPiece; }
-    // Whether this is read where it lies. Ranks that share processors pay more for the second meeting at the end
-    // than for a copy.
-    bool direct(size_t part) const { return readable && !crowded && part >= kDirect; }
     bool failed() const { return header->verdict.load(std::memory_order_acquire) != 0; }
 };
 
@@ -100,7 +101,10 @@ void settle_timeout(Group &group, size_t offset, uint32_t target, int only, Kind
 class Turn {
   public:
     Turn(Group &group, Kind kind) : group(group), kind(kind) { group.threads.begin(); }
-    ~Turn() { hold_gil(); }
+    ~Turn() {
+        if (trial_) end_trial();
+        hold_gil();
+    }
     Turn(const Turn &) = delete;
     Turn &operator=(const Turn &) = delete;
 
@@ -127,6 +131,8 @@ class Turn {
     Slot &slot(int rank) const { return group.block(rank).slot[(group.turn + 1) & 1]; }  // of the coming turn
     // Posts this rank's call and waits until all ranks have posted the same one.
     bool meet(const Call &call);
+    // Whether ranks read the *bytes* of this call where they lie; all say the same. Before the meeting.
+    bool direct(size_t bytes);  // shm_trial.cpp
 
     Group &group;
     const Kind kind;
@@ -136,10 +142,13 @@ class Turn {
     void take_gil_back();
     bool beside(int rank, size_t offset, uint32_t target) const;
     bool look_around(int rank, size_t offset, uint32_t target);
+    void learn();
+    void end_trial();
 
     PyThreadState *saved_ = nullptr;
     uint64_t started_ = 0;
     uint64_t looked_ = 0;
+    Trial *trial_ = nullptr;  // that this call belongs to
 };
 
 }  // namespace shm

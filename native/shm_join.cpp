@@ -126,7 +126,7 @@ bool format_segment(int descriptor, int size, uint64_t job, bool crowded) {
     return true;
 }
 
-bool join(Group &group, int descriptor, uint64_t job, double join_seconds, bool direct) {
+bool join(Group &group, int descriptor, uint64_t job, double join_seconds, int direct) {
     const size_t bytes = Layout(group.size).bytes;
     struct stat status;
     char text[512];
@@ -177,7 +177,8 @@ bool join(Group &group, int descriptor, uint64_t job, double join_seconds, bool 
         }
     }
     // Before the first meeting, so that whoever leaves that one knows what all ranks found.
-    if (!direct || !can_read_everyone(group)) header->indirect.store(1, std::memory_order_seq_cst);
+    if (direct > 0) header->always_direct.store(1, std::memory_order_seq_cst);
+    if (direct == 0 || !can_read_everyone(group)) header->indirect.store(1, std::memory_order_seq_cst);
     return true;
 }
 

@@ -8,9 +8,9 @@ namespace shm {
 bool format_segment(int descriptor, int size, uint64_t job, bool crowded);
 
 // Maps the segment, takes the place of *group.rank* and waits for the others. On failure it raises
-// InitializationFailed, leaves nothing mapped and returns false. Unless *direct*, no rank will read another's
-// memory.
-bool join(Group &group, int descriptor, uint64_t job, double join_seconds, bool direct);
+// InitializationFailed, leaves nothing mapped and returns false. Ranks that may read
+// each other's memory do so never (*direct* is 0), with every large array (1), or where it is quicker (-1).
+bool join(Group &group, int descriptor, uint64_t job, double join_seconds, int direct);
 
 // Leaves: the others learn at once whether by close() (*as* is closed) or otherwise (ended).
 void depart(Group &group, Presence as);

@@ -8,11 +8,11 @@
 namespace shm {
 
 constexpr uint64_t kMagic = 0x31676572626f6370;  // "pcobreg1" as it lies in memory
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr int kMaxRanks = 256;
 constexpr size_t kInline = 40;        // bytes that travel in the same cache line as the flag
 constexpr size_t kEager = 128 << 10;  // bytes that travel in one piece
-constexpr size_t kDirect = 64 << 10;  // from here on ranks read each other's memory where they may
+constexpr size_t kDirect = 64 << 10;  // from here on ranks may read each other's memory
 constexpr size_t kPiece = 256 << 10;  // larger messages go in pieces of at most this size
 constexpr uint32_t kDepth = 4;        // pieces in flight; must exceed the depth of the longest pipeline (3)
 constexpr int kShownCounts = 7;       // counts that a mismatch report can show of each rank
@@ -37,6 +37,13 @@ struct Call {
 };
 static_assert(sizeof(Call) == 8, "compared as one 64-bit number");
 
+// What a rank says of a large message.
+struct Large {
+    uint64_t send, recv;     // where its buffers lie in its own memory
+    uint64_t entered, left;  // when it did so in the last call of the same kind and size
+};
+static_assert(sizeof(Large) <= kInline, "travels in the slot");
+
 // Two of these alternate. Whoever posts turn k + 1 has read everything of turn k, and nobody can post k + 2
 // before it has seen everyone's k + 1: so a slot is never overwritten under a reader.
 struct alignas(128) Slot {
@@ -44,7 +51,10 @@ struct alignas(128) Slot {
     Call call;
     std::atomic<int32_t> processor;  // that the rank was on when it posted
     uint32_t unused;
-    uint8_t payload[kInline];  // the first cache line ends here
+    union {
+        uint8_t payload[kInline];
+        Large large;
+    };  // the first cache line ends here
     uint64_t length;           // the second one is read only to explain a mismatch
     uint64_t counts[kShownCounts];
 };
@@ -86,7 +96,8 @@ struct Header {
     uint64_t bytes;
     uint64_t job;
     uint32_t crowded;  // more ranks than usable processors: decided once, so that all ranks wait alike
-    std::atomic<uint32_t> indirect;  // some rank can't read another's memory; final once all have joined
+    std::atomic<uint32_t> indirect;  // some rank can't read another's memory, or shall not
+    std::atomic<uint32_t> always_direct;  // some rank shall read every large array; both final once all have joined
     alignas(128) std::atomic<uint32_t> ready;
     alignas(128) std::atomic<uint32_t> verdict;  // 0, or 1 + 2 * rank + finding: the first one stays
     alignas(128) RankBlock ranks[1];

@@ -190,7 +190,7 @@ int init(PyObject *self, PyObject *args, PyObject *) {
     unsigned long long job;
     double timeout, join_seconds;
     int direct;
-    if (!PyArg_ParseTuple(args, "iiiKddp", &descriptor, &rank, &size, &job, &timeout, &join_seconds, &direct))
+    if (!PyArg_ParseTuple(args, "iiiKddi", &descriptor, &rank, &size, &job, &timeout, &join_seconds, &direct))
         return -1;
     if (group.header || size < 1 || size > kMaxRanks || rank < 0 || rank >= size) {
         PyErr_Format(PyExc_ValueError, "a group has 1 to %d ranks and is joined once", kMaxRanks);
@@ -199,7 +199,7 @@ int init(PyObject *self, PyObject *args, PyObject *) {
     group.rank = rank;
     group.size = size;
     group.timeout_ns = timeout > 0 ? static_cast<uint64_t>(timeout * 1e9) : 0;
-    return join(group, descriptor, job, join_seconds, direct != 0) ? 0 : -1;
+    return join(group, descriptor, job, join_seconds, direct) ? 0 : -1;
 }
 
 void dealloc(PyObject *self) {
@@ -230,6 +230,7 @@ PyMethodDef methods[] = {{"allgatherv", FAST(allgatherv_), kFast, nullptr},
 constexpr Py_ssize_t kGroup = offsetof(GroupObject, group);
 PyMemberDef members[] = {{"rank", T_INT, kGroup + offsetof(Group, rank), READONLY, nullptr},
                          {"size", T_INT, kGroup + offsetof(Group, size), READONLY, nullptr},
+                         {"_direct_calls", T_UINT, kGroup + offsetof(Group, direct_calls), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {{Py_tp_init, reinterpret_cast<void *>(init)},
                        {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},

@@ -148,7 +148,10 @@ bool Turn::meet(const Call &call) {
     publish(mine.posted, turn);
     const size_t offset = slot_offset(turn);
     if (!wait_all(offset, turn)) return false;
-    if (turn == 1) group.readable = group.header->indirect.load(std::memory_order_relaxed) == 0;
+    if (turn == 1) {
+        group.readable = group.header->indirect.load(std::memory_order_relaxed) == 0;
+        group.always_direct = group.header->always_direct.load(std::memory_order_relaxed) != 0;
+    }
     uint64_t ours;
     std::memcpy(&ours, &call, sizeof ours);
     bool same = true;
@@ -157,7 +160,10 @@ bool Turn::meet(const Call &call) {
         std::memcpy(&theirs, &group.block(rank).slot[turn & 1].call, sizeof theirs);
         same &= ours == theirs;
     }
-    if (!same) settle_mismatch(group);
+    if (!same)
+        settle_mismatch(group);
+    else if (trial_)
+        learn();
     return same;
 }
 

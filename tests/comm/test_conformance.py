@@ -22,6 +22,7 @@ WORLDS: dict[str, tuple[str, int, dict[str, str]]] = {
     "local-1": ("local", 1, {}),
     **{f"shm-{ranks}": ("shm", ranks, {}) for ranks in (1, 2, 3, 4)},
     "shm-copied-2": ("shm", 2, {"COBRE_SHM_DIRECT": "0"}),
+    **{f"shm-direct-{ranks}": ("shm", ranks, {"COBRE_SHM_DIRECT": "1"}) for ranks in (2, 3)},
     "shm-roomy-3": ("shm", 3, {}),  # as on a machine with a processor for each
     **{f"tcp-{ranks}": ("tcp", ranks, {}) for ranks in (1, 2, 3, 4)},
     **{f"tcp-loopback-{ranks}": ("tcp", ranks, {"COBRE_TCP_UNIX_SOCKETS": "0"}) for ranks in (2, 3)},

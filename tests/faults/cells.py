@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 RANKS = 3
 TIMEOUT_SECS = 1.0  # of a collective, where nothing but the time-out tells
-PHASES = ("joining", "idle", "entering", "small", "large", "waiting", "closing")
+PHASES = ("joining", "idle", "entering", "small", "large", "direct", "waiting", "closing")
 OPERATIONS = ("allgatherv", "allreduce", "broadcast-first", "broadcast-last", "barrier", "fence")
 VICTIMS = ("0", "1", "2", "launcher")
 ACTIONS = ("SIGKILL", "SIGSTOP", "exit", "exception")
@@ -34,8 +34,10 @@ class Cell:
         """Why this cell is not run, an empty text where it is."""
         if self.phase in ("joining", "closing") and self.operation != OPERATIONS[0]:
             return "no operation is under way: one cell stands for all of them"
-        if self.phase == "large" and self.operation in ("barrier", "fence"):
+        if self.phase in ("large", "direct") and self.operation in ("barrier", "fence"):
             return "it carries nothing"
+        if self.phase == "direct" and self.backend != "shm":
+            return "a rank has no memory of another to read"
         if self.backend == "tcp" and self.operation == "fence":
             return "memory that is not shared has nothing to wait for"
         if self.phase == "closing" and self.action == "exception":
@@ -47,6 +49,11 @@ class Cell:
         if self.phase == "entering":
             return "no rank is the victim, so small stands for it"
         return ""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Large arrays go both ways by turns in "large", in "direct" all ranks read each other's memory."""
+        return {"COBRE_SHM_DIRECT": "1"} if self.phase == "direct" else {}
 
     @property
     def limit_secs(self) -> float:

@@ -23,6 +23,7 @@ from pycobre.comm import Backend, ReduceOp, create_communicator, launcher_pipe
 from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidCommunicator
 
 SHORT, LONG = 3, 200_000
+LENGTHS = {"large": LONG, "direct": LONG}
 LATE_SECS = 0.4  # how long a victim that waits has to wait
 FOREVER_SECS = 60.0
 
@@ -113,7 +114,7 @@ def victim(work: Work, phase: str, action: str) -> None:
         signal.signal(signal.SIGUSR1, struck_amid_a_call)
         threading.Timer(0.02 + random.random() * 0.01, strike, [action]).start()
         while True:
-            work.call(LONG if phase == "large" else SHORT)
+            work.call(LENGTHS.get(phase, SHORT))
     time.sleep(FOREVER_SECS)
 
 
@@ -121,7 +122,7 @@ def survivor(work: Work, phase: str, last: bool) -> None:
     if phase == "waiting" and last:
         time.sleep(LATE_SECS)  # by then the victim has been struck in its wait
     while True:
-        work.call(LONG if phase == "large" else SHORT)
+        work.call(LENGTHS.get(phase, SHORT))
 
 
 def without_launcher(work: Work, phase: str) -> None:
@@ -130,8 +131,8 @@ def without_launcher(work: Work, phase: str) -> None:
         time.sleep(FOREVER_SECS)
     if phase == "closing":
         work.comm.close()
-    while phase in ("waiting", "small", "large"):
-        work.call(LONG if phase == "large" else SHORT)
+    while phase in ("waiting", "small", *LENGTHS):
+        work.call(LENGTHS.get(phase, SHORT))
     time.sleep(FOREVER_SECS)
 
 

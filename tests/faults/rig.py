@@ -37,6 +37,7 @@ def launched(cell: Cell, *, by_exec: bool) -> Launch:
             [sys.executable, "-m", "faults.rank", cell.phase, cell.operation, cell.victim, cell.action],
             RANKS,
             backend=cell.backend,
+            environment={**os.environ, **cell.environment},
             timeout_secs=TIMEOUT_SECS if cell.action == "SIGSTOP" else None,
             grace_secs=1,
             on_stderr=lambda rank, line: None,

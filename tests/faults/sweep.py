@@ -85,6 +85,7 @@ def struck(backend: Any, action: str, number: int) -> dict[int, Any]:
             [sys.executable, "-m", "faults.sweep", action, str(number)],
             2,
             backend=backend,
+            environment={**os.environ, "COBRE_SHM_DIRECT": "1"},  # its system calls are the ones to strike
             on_stderr=lambda rank, line: None,
         ) as job,
     ):

@@ -58,7 +58,7 @@ def seen(request: pytest.FixtureRequest, metronome: Metronome) -> Iterator[Calla
 def test_every_cell_is_run_or_said_to_mean_nothing():
     for backend in BACKENDS:
         cells = matrix(backend)
-        assert len(cells) == 7 * 6 * 4 * 4
+        assert len(cells) == 8 * 6 * 4 * 4
         meaningful = [cell for cell in cells if not cell.meaningless]
         assert set(sample(backend, len(cells))) == set(meaningful)
         assert {cell.phase for cell in sample(backend, 30)} == set(PHASES)

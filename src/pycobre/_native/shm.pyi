@@ -11,6 +11,7 @@ Counts = Sequence[int] | npt.NDArray[np.integer[Any]]
 class Group:
     rank: int
     size: int
+    _direct_calls: int
     def __init__(
         self,
         descriptor: int,
@@ -19,7 +20,7 @@ class Group:
         job: int,
         timeout_secs: float,
         join_secs: float,
-        direct: bool,
+        direct: int,
         /,
     ) -> None: ...
     def allgatherv(

@@ -52,7 +52,9 @@ class ShmConfig:
         How long to wait for the other ranks at the start, in seconds.
     direct
         Whether large arrays are read straight from the memory of the rank that has them, where the system
-        lets all ranks do so. Otherwise they are copied through the segment.
+        lets all ranks do so, or are copied through the segment. With ``None`` both are tried in a group's
+        first calls of each kind and size, and the quicker one stays. A ``False`` of any rank holds for all,
+        else a ``True``.
     """
 
     rank: int
@@ -62,7 +64,7 @@ class ShmConfig:
     job: int = 0
     timeout_secs: float | None = None
     join_timeout_secs: float = 60.0
-    direct: bool = True
+    direct: bool | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= native.MAX_RANKS:
@@ -77,8 +79,8 @@ class ShmConfig:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> ShmConfig:
         """The configuration in ``COBRE_SHM_NAME``, ``_RANK``, ``_SIZE`` and ``_TIMEOUT_SECS``.
 
-        The time-out, when set, is the limit of the start and of each collective. ``COBRE_SHM_DIRECT=0`` has
-        large arrays copied through the segment.
+        The time-out, when set, is the limit of the start and of each collective. ``COBRE_SHM_DIRECT``
+        is 0 or 1 for *direct*.
 
         Raises
         ------
@@ -113,11 +115,11 @@ def _required(source: Mapping[str, str], variable: str, purpose: str) -> str:
     return value
 
 
-def _switch(source: Mapping[str, str], variable: str) -> bool:
-    value = source.get(variable, "").strip() or "1"
-    if value not in ("0", "1"):
+def _switch(source: Mapping[str, str], variable: str) -> bool | None:
+    value = source.get(variable, "").strip()
+    if value not in ("", "0", "1"):
         raise InitializationFailed("shm", f"{variable}={value!r} is neither 0 nor 1")
-    return value == "1"
+    return value == "1" if value else None
 
 
 def _number(text: str, variable: str, kind: Callable[[str], Number]) -> Number:
@@ -167,7 +169,7 @@ class ShmCommunicator(native.Group, Backend):
             config.job,
             -1.0 if config.timeout_secs is None else config.timeout_secs,
             config.join_timeout_secs,
-            config.direct,
+            -1 if config.direct is None else int(config.direct),
         )
         self.is_leader = self.rank == 0
         _open_groups.add(self)

@@ -1,0 +1,35 @@
+// Large messages go through the segment, or every rank reads them where they lie. Which is quicker hangs on
+// processor, kernel and size, so a group finds it out by its own calls of each kind and size.
+#pragma once
+#include <cstdint>
+
+namespace shm {
+
+// Every rank has one for each kind and size, and feeds it what all ranks posted: so all choose alike.
+class Trial {
+  public:
+    bool direct() const { return direct_; }  // whether the coming call reads; final until the next lesson
+    // All ranks have met for a call; the one before took so many nanoseconds.
+    void learn(uint64_t took);
+
+    uint64_t entered = 0, left = 0;  // when this rank did so in its last call
+
+  private:
+    static constexpr uint32_t kTries = 3;    // of each way, in turns; the best counts, as only delays are random
+    static constexpr uint32_t kAgain = 128;  // then this often the other one, lest a bad start stays for ever
+
+    struct Way {
+        uint64_t took[kTries] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // by its latest calls
+        uint32_t calls = 0;
+        uint64_t best() const;
+    };
+    Way ways_[2];
+    uint32_t calls_ = 0;
+    bool before_ = false;  // whether the last call read
+    bool direct_ = false;
+};
+
+constexpr int kTrialKinds = 3;  // allgatherv, allreduce, broadcast
+constexpr int kTrialSizes = 9;  // by powers of two from 64 KiB; the last one is of 16 MiB and more
+
+}  // namespace shm

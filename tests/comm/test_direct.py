@@ -1,0 +1,84 @@
+"""Large arrays over shared memory go through the segment or are read where they lie: who says which way."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from comm.launching import ranks
+from pycobre.comm import ShmConfig
+from pycobre.errors import InitializationFailed
+
+CALLS = 20
+LENGTH = 20_000  # 160 KB
+
+# Every rank's count of the calls that read, kind by kind. A rank that took another way would wait for ever.
+COUNT = f"""
+import json, random
+from dataclasses import replace
+import numpy as np
+from pycobre.comm import ReduceOp
+
+comm.config = replace(comm.config, direct=(WANTED or [comm.config.direct] * comm.size)[comm.rank])
+comm = comm.duplicate()
+comm.barrier()  # what the ranks ask for holds from the first meeting on
+LENGTH = {LENGTH}
+mine, whole = np.full(LENGTH, 1.0 + comm.rank), np.empty(LENGTH * comm.size)
+kinds = [
+    lambda: comm.allgatherv(
+        mine, whole, [LENGTH] * comm.size, [LENGTH * rank for rank in range(comm.size)]
+    ),
+    lambda: comm.allreduce(mine, whole[:LENGTH], ReduceOp.SUM),
+    lambda: comm.broadcast(mine.copy(), comm.size - 1),
+    comm.prepare_allreduce(mine, whole[:LENGTH], ReduceOp.SUM),
+]
+found = []
+for call in kinds:
+    before = comm._direct_calls
+    for _ in range({CALLS}):
+        if random.random() < 0.2:
+            time.sleep(random.random() * 0.002)
+        call()
+    found.append(comm._direct_calls - before)
+pipe.send(json.dumps(found).encode())
+"""
+
+
+def counts(count: int, wanted: list[bool | None] | None = None, **variables: str) -> list[int]:
+    body, environment = f"WANTED = {wanted}\n{COUNT}", {**os.environ, **variables}
+    with ranks(body, count, environment=environment) as job:
+        found = [json.loads(line) for _, line in job]
+    assert len(found) == count
+    assert all(told == found[0] for told in found), found
+    return found[0]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_ranks_try_both_ways_and_agree_on_one_whoever_is_late(count):
+    gather, reduce, broadcast, _ = counts(count)
+    for direct in (gather, reduce, broadcast):
+        assert 3 <= direct <= CALLS - 3
+
+
+@pytest.mark.parametrize(("value", "direct"), [("0", 0), ("1", CALLS)])
+def test_a_way_that_is_asked_for_is_taken_by_every_large_call(value, direct):
+    assert counts(3, COBRE_SHM_DIRECT=value) == [direct] * 4
+
+
+@pytest.mark.parametrize(("asked", "direct"), [([True, None, None], CALLS), ([None, False, True], 0)])
+def test_what_one_rank_asks_for_holds_for_all_and_copying_first(asked, direct):
+    assert counts(3, asked) == [direct] * 4
+
+
+def test_any_other_value_is_refused():
+    environment = {
+        "COBRE_SHM_NAME": "n",
+        "COBRE_SHM_RANK": "0",
+        "COBRE_SHM_SIZE": "2",
+        "COBRE_SHM_DIRECT": "yes",
+    }
+    with pytest.raises(InitializationFailed, match="COBRE_SHM_DIRECT='yes' is neither 0 nor 1"):
+        ShmConfig.from_environment(environment)
+    assert ShmConfig.from_environment({**environment, "COBRE_SHM_DIRECT": " "}).direct is None
