@@ -11,7 +11,6 @@ namespace shm {
 namespace {
 
 constexpr size_t kLeastPiece = 32 << 10;
-constexpr size_t kEveryonesPiece = 64 << 10;  // where all rings fill at once, they should stay in the caches
 constexpr size_t kFoldAlone =
     256 << 10;  // more bytes than this to fold, over all ranks, are worth sharing out
 
@@ -19,9 +18,8 @@ constexpr size_t kFoldAlone =
 struct Cut {
     size_t piece;
     uint32_t count;
-    Cut(size_t bytes, bool crowded, size_t most = kPiece) {
-        // Copying in and out overlap if there are several; ranks that share processors pay for every one.
-        const size_t wanted = std::min(most, std::max(bytes / (crowded ? 4 : 8), kLeastPiece));
+    Cut(size_t bytes, size_t least, size_t most = kPiece) {  // into *least* pieces or more
+        const size_t wanted = std::min(most, std::max(bytes / least, kLeastPiece));
         const size_t pieces = (bytes + wanted - 1) / wanted;
         piece = ((bytes + pieces - 1) / pieces + 63) / 64 * 64;
         count = static_cast<uint32_t>((bytes + piece - 1) / piece);
@@ -32,6 +30,12 @@ struct Cut {
         return begin(index) >= bytes ? 0 : std::min(piece, bytes - begin(index));
     }
 };
+
+// Some ranks copy in while others copy out, for which there must be several pieces; ranks that share processors
+// pay for every one.
+size_t staggered(const Group &group) { return group.crowded ? 4 : 8; }
+constexpr size_t kAbreast = 2;  // where all ranks do the same at the same time, every piece only costs a wait
+constexpr size_t kFoldedPiece = 192 << 10;  // two rings and two arrays at once; larger ones leave the caches
 
 Word &own(Turn &turn, size_t offset) { return turn.group.word(turn.group.rank, offset); }
 
@@ -71,7 +75,7 @@ const uint8_t *small_of(Turn &turn, int rank, size_t bytes) {
 // Two ranks: each folds everything. Both read one foreign copy, which is the least that can be read.
 bool fold_everything(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, size_t item, Fold fold) {
     Group &group = turn.group;
-    const Cut cut(bytes, group.crowded);
+    const Cut cut(bytes, kAbreast, kFoldedPiece);
     return stream(
         turn, cut.count, true,
         [&](uint32_t index, uint8_t *ring) { copy(ring, send + cut.begin(index), cut.length(index, bytes)); },
@@ -88,7 +92,7 @@ bool fold_everything(Turn &turn, const uint8_t *send, uint8_t *recv, size_t byte
 // More ranks: rank q folds slice q of each piece for all, so that nobody reads everyone's everything.
 bool fold_slices(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, size_t item, Fold fold) {
     Group &group = turn.group;
-    const Cut cut(bytes, group.crowded);
+    const Cut cut(bytes, staggered(group));
     const uint32_t first = group.pieces;
     const auto edge = [&](uint32_t index, int rank) {  // slices end at cache lines
         const size_t length = cut.length(index, bytes), lines = (length + 63) / 64;
@@ -159,7 +163,7 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
     }
     if (!turn.meet(call)) return false;
     turn.release_gil();
-    const Cut cut(most, group.crowded, kEveryonesPiece);
+    const Cut cut(most, kAbreast);
     return stream(
         turn, cut.count, true,
         [&](uint32_t index, uint8_t *ring) {
@@ -210,7 +214,7 @@ bool broadcast(Turn &turn, const Call &call, uint8_t *buffer, size_t bytes, int 
     }
     if (!turn.meet(call)) return false;
     turn.release_gil();
-    const Cut cut(bytes, group.crowded);
+    const Cut cut(bytes, staggered(group));
     return stream(
         turn, cut.count, sends,
         [&](uint32_t index, uint8_t *ring) {
