@@ -47,14 +47,16 @@ bool DenseProblem::takes_turns() const { return data_.rows() >= kManyRows; }
 // promises most or, where that leads to nothing, from the next.
 void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Found &found) {
     const int count = static_cast<int>(tasks.size()), slice = kSlice * threads_;
+    Signals signals;
     for (int begin = 0; begin < count; begin += slice) {
-        const std::vector<Task> left = solve_slice(tasks.data() + begin, std::min(slice, count - begin), found);
-        solve_slice(left.data(), static_cast<int>(left.size()), found);
+        const int size = std::min(slice, count - begin);
+        const std::vector<Task> left = solve_slice(tasks.data() + begin, size, signals, found);
+        solve_slice(left.data(), static_cast<int>(left.size()), signals, found);
     }
     solves += count;
 }
 
-std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int count,
+std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int count, Signals &signals,
                                                           const DenseSearch::Found &found) {
     if (sides_.size() < static_cast<size_t>(count)) sides_.resize(count);
     std::vector<const Start *> chosen(count);
@@ -91,7 +93,7 @@ std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int
     run_crew(std::min(threads_, work), [&](int) {
         static thread_local DenseSearch search;
         search.pivots = 0;
-        for (int g = next++; g < work; g = next++) {
+        for (int g = next++; g < work && !signals.raised(); g = next++) {
             run_from(*groups[g].start, search, sides_, groups[g].members, [&](int k, const Optimum &optimum) {
                 found(tasks[k].number, optimum);
                 is_done[k] = 1;
@@ -100,6 +102,7 @@ std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int
         const std::lock_guard<std::mutex> lock(totals);
         pivots += search.pivots;
     });
+    signals.rethrow();
     std::vector<Task> left;
     for (int k = 0; k < count; ++k) {
         if (is_done[k] || !chosen[k]) continue;
@@ -123,11 +126,11 @@ void DenseProblem::run_from(const Start &start, DenseSearch &search, const std::
 // The openings of a unit in their order, each from the most promising of what those before it came to, the first from
 // a known start.
 void DenseProblem::solve_in_turn(int count, const double *state, const double *noises, DenseSearch &search,
-                                 const DenseSearch::Found &found) const {
+                                 Signals &signals, const DenseSearch::Found &found) const {
     static thread_local std::vector<Side> side(1);
     static const std::vector<int> alone{0};
     Starts own;
-    for (int place = 0; place < count; ++place) {
+    for (int place = 0; place < count && !signals.raised(); ++place) {
         data_.place(state, noises + static_cast<size_t>(place) * data_.stage.noises, side[0]);
         const Start *start = nullptr;
         bool is_done = false;
@@ -167,17 +170,19 @@ bool DenseProblem::solve_units(int units, const double *states, const int *first
         return noises + static_cast<size_t>(first[unit] + place) * data_.stage.noises;
     };
     if (takes_turns()) {
+        Signals signals;
         std::atomic<int> next{0};
         std::mutex totals;
         run_crew(std::min(threads_, units), [&](int) {
             static thread_local DenseSearch search;
             search.pivots = 0;
-            for (int unit = next++; unit < units; unit = next++)
-                solve_in_turn(last[unit] - first[unit], states + unit * width, noise_of(unit, 0), search,
+            for (int unit = next++; unit < units && !signals.raised(); unit = next++)
+                solve_in_turn(last[unit] - first[unit], states + unit * width, noise_of(unit, 0), search, signals,
                               [&](int place, const Optimum &optimum) { take(first_of[unit] + place, optimum); });
             const std::lock_guard<std::mutex> lock(totals);
             pivots += search.pivots;
         });
+        signals.rethrow();
         solves += static_cast<int64_t>(unit_of.size());
     } else {
         std::vector<Task> tasks;

@@ -13,6 +13,7 @@
 #include "dense_inside.hpp"
 #include "dense_node.hpp"
 #include "dense_search.hpp"
+#include "signals.hpp"
 
 // A dual feasible basis, and the dual bound that it promises a right-hand side: linear in what moves.
 struct Start {
@@ -80,10 +81,10 @@ class DenseProblem {
     const Start *most_promising(const Side &side, const Starts &own, const Start *vain) const;
     void run_from(const Start &start, DenseSearch &search, const std::vector<Side> &sides,
                   const std::vector<int> &which, const DenseSearch::Found &found) const;
-    void solve_in_turn(int count, const double *state, const double *noises, DenseSearch &search,
+    void solve_in_turn(int count, const double *state, const double *noises, DenseSearch &search, Signals &signals,
                        const DenseSearch::Found &found) const;
     void solve(const std::vector<Task> &tasks, const DenseSearch::Found &found);
-    std::vector<Task> solve_slice(const Task *tasks, int count, const DenseSearch::Found &found);
+    std::vector<Task> solve_slice(const Task *tasks, int count, Signals &signals, const DenseSearch::Found &found);
     bool solve_units(int units, const double *states, const int *first, const int *last, const double *noises,
                      std::vector<Solved> &solved, int8_t *bases_out, uint8_t *failed);
     void add_slope(const Optimum &optimum, double *slope) const;

@@ -3,11 +3,19 @@
 #include <sched.h>
 #include <time.h>
 
-uint64_t now_ns() {
+namespace {
+
+uint64_t read_ns(clockid_t clock) {
     timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
+
+}  // namespace
+
+uint64_t now_ns() { return read_ns(CLOCK_MONOTONIC); }
+
+uint64_t coarse_now_ns() { return read_ns(CLOCK_MONOTONIC_COARSE); }
 
 void leave_processor() {
     cpu_set_t all, others;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "crew.hpp"
+#include "signals.hpp"
 
 namespace {
 
@@ -78,8 +79,9 @@ void StageProblem::choose_rows(const std::vector<int> &cuts) {
         if (worker) worker->choose_rows(rows_);
 }
 
-// Runs job(worker, unit) for every unit; a unit's result does not depend on which worker takes it.
-// Of several failures the one of the lowest unit is returned, on any number of threads.
+// Runs job(worker, unit, signals) for every unit; a unit's result does not depend on which worker takes it. A job that
+// sees that a signal's handler has raised may return as it is. Of several failures the one of the lowest unit is
+// returned, on any number of threads.
 template <class Job> Failure StageProblem::over_units(int units, Job job) {
     const int crew = std::min<int>(units, static_cast<int>(workers_.size()));
     std::vector<Failure> failures(std::max(crew, 1));
@@ -88,10 +90,11 @@ template <class Job> Failure StageProblem::over_units(int units, Job job) {
         workers_[member] = std::make_unique<Worker>(data_, cuts_, options_);
         workers_[member]->choose_rows(rows_);
     }
+    Signals signals;
     std::atomic<int> next{0};  // ascending: no unit is taken before a lower one
     run_crew(crew, [&](int member) {
-        for (int unit = next++; unit < units; unit = next++) {
-            failures[member] = job(*workers_[member], unit);
+        for (int unit = next++; unit < units && !signals.raised(); unit = next++) {
+            failures[member] = job(*workers_[member], unit, signals);
             if (failures[member].unit >= 0) return;
         }
     });
@@ -99,6 +102,7 @@ template <class Job> Failure StageProblem::over_units(int units, Job job) {
         counts_.add(workers_[member]->counts);
         workers_[member].reset();
     }
+    signals.rethrow();
     Failure first;
     for (const Failure &failure : failures)
         if (failure.unit >= 0 && (first.unit < 0 || failure.unit < first.unit)) first = failure;
@@ -109,7 +113,7 @@ Failure StageProblem::expectation(int units, const double *states, const int *fi
                                   const double *noises, const double *probabilities, const int8_t *bases,
                                   int basis_length, double *values, double *slopes, int8_t *bases_out) {
     const size_t width = data_.states_in, length = this->basis_length();
-    return over_units(units, [&](Worker &worker, int unit) -> Failure {
+    return over_units(units, [&](Worker &worker, int unit, Signals &signals) -> Failure {
         const double *state = states + unit * width;
         double *slope = slopes + unit * width;
         double value = 0.0;
@@ -117,6 +121,7 @@ Failure StageProblem::expectation(int units, const double *states, const int *fi
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
         NearestFirst order(first[unit], last[unit], noises, data_.noises);
         for (int opening = first[unit]; opening >= 0; opening = order.after(opening, worker.noise_weights())) {
+            if (signals.raised()) return {};
             if (!worker.solve(state, noises + static_cast<size_t>(opening) * data_.noises, ladder_))
                 return {unit, opening, worker.status};
             value += probabilities[opening] * worker.dual_objective;
@@ -133,10 +138,11 @@ Failure StageProblem::by_opening(int units, const double *states, const int *fir
                                  const double *noises, const int8_t *bases, int basis_length, int most,
                                  double *values, double *slopes, int8_t *bases_out) {
     const size_t width = data_.states_in, length = this->basis_length();
-    return over_units(units, [&](Worker &worker, int unit) -> Failure {
+    return over_units(units, [&](Worker &worker, int unit, Signals &signals) -> Failure {
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
         NearestFirst order(first[unit], last[unit], noises, data_.noises);
         for (int opening = first[unit]; opening >= 0; opening = order.after(opening, worker.noise_weights())) {
+            if (signals.raised()) return {};
             if (!worker.solve(states + unit * width, noises + static_cast<size_t>(opening) * data_.noises, ladder_))
                 return {unit, opening, worker.status};
             const size_t place = static_cast<size_t>(unit) * most + (opening - first[unit]);
@@ -154,7 +160,7 @@ Failure StageProblem::dispatch(int units, const double *states, const double *no
                                int basis_length, double *objectives, double *futures, double *next_states,
                                int8_t *bases_out, double *primal, double *row_dual) {
     const size_t columns = data_.columns(), rows = data_.rows(), length = this->basis_length();
-    return over_units(units, [&](Worker &worker, int unit) -> Failure {
+    return over_units(units, [&](Worker &worker, int unit, Signals &) -> Failure {
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
         if (!worker.solve(states + static_cast<size_t>(unit) * data_.states_in,
                           noises + static_cast<size_t>(unit) * data_.noises, ladder_))

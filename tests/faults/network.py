@@ -1,8 +1,9 @@
 """Three ranks on two networks, in a box; one of them is cut off. ``python -m faults.network FAR HOW``.
 
 FAR is the rank on the other network; HOW is ``down`` for its end of the cable, or ``deaf``, ``mute`` or
-``dead`` where all is up but packets to it, from it, or both are dropped. A line a rank: its number, and what
-it heard. With the one argument ``rank`` it is one of the ranks.
+``dead`` where all is up but packets to it, from it, or both are dropped; ``apart`` is ``dead`` where rank 1
+was heard last two seconds before rank 2. A line a rank: its number, and what it heard. With the one argument
+``rank`` it is one of the ranks.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pycobre.comm import ReduceOp, create_communicator
 from pycobre.errors import CollectiveFailed
 
 HERE, THERE = "10.9.0.1", "10.9.0.2"
+ALSO_THERE = "10.9.0.3"  # by which rank 2 knows a far rank 0, so that its way can be cut by itself
 NOBODY = "02:00:00:00:00:01"  # packets to this card go out and are taken in by none: no firewall is needed
 
 
@@ -41,14 +43,23 @@ def command(*words: str) -> None:
     subprocess.run(words, check=True)
 
 
+def lead_astray(address: str, device: str, inside: tuple[str, ...] = ()) -> None:
+    """Have packets to *address* go nowhere."""
+    command(*inside, "ip", "neigh", "replace", address, "lladdr", NOBODY, "dev", device, "nud", "permanent")
+
+
 def cut(how: str, inside: tuple[str, ...]) -> None:
     """Cut the far rank off; *inside* is what runs a command on its network."""
     if how == "down":
         command(*inside, "ip", "link", "set", "there", "down")
-    if how in ("deaf", "dead"):
-        command("ip", "neigh", "replace", THERE, "lladdr", NOBODY, "dev", "here", "nud", "permanent")
-    if how in ("mute", "dead"):
-        command(*inside, "ip", "neigh", "replace", HERE, "lladdr", NOBODY, "dev", "there", "nud", "permanent")
+    if how in ("deaf", "dead", "apart"):
+        lead_astray(THERE, "here")
+    if how == "apart":
+        time.sleep(1.5)  # idle links ask after each other every two seconds, these have done so meanwhile
+    if how in ("deaf", "dead", "apart"):
+        lead_astray(ALSO_THERE, "here")
+    if how in ("mute", "dead", "apart"):
+        lead_astray(HERE, "there", inside)
 
 
 def main(far: int, how: str) -> None:
@@ -62,7 +73,6 @@ def main(far: int, how: str) -> None:
         base = {
             **os.environ,
             "COBRE_COMM_BACKEND": "tcp",
-            "COBRE_TCP_COORDINATOR": THERE if far == 0 else HERE,
             "COBRE_TCP_SIZE": "3",
             "COBRE_TCP_SECRET_FILE": str(secret),
         }
@@ -70,7 +80,7 @@ def main(far: int, how: str) -> None:
         # The far one has a network of its own, and waits for its end of the cable.
         up = (
             "until ip link set there up 2> /dev/null; do sleep 0.02; done;"
-            f' ip addr add {THERE}/24 dev there && exec "$@"'
+            f' ip addr add {THERE}/24 dev there && ip addr add {ALSO_THERE}/24 dev there && exec "$@"'
         )
         away = ["unshare", "-n", "bash", "-c", up, "_", *near]
         ranks = [
@@ -79,7 +89,8 @@ def main(far: int, how: str) -> None:
                 env={
                     **base,
                     "COBRE_TCP_RANK": str(number),
-                    "COBRE_TCP_BIND_ADDR": THERE if number == far else HERE,
+                    "COBRE_TCP_COORDINATOR": HERE if far else ALSO_THERE if number == 2 else THERE,
+                    "COBRE_TCP_BIND_ADDR": "0.0.0.0" if number == far else HERE,
                 },
                 stdout=subprocess.PIPE,
                 text=True,
@@ -93,7 +104,7 @@ def main(far: int, how: str) -> None:
         for process in ranks:
             assert process.stdout is not None
             assert process.stdout.readline() == "running\n"
-        time.sleep(0.1)
+        time.sleep(1.2 if how == "apart" else 0.1)
         cut(how, ("nsenter", "-t", pid, "-n"))
         for process in ranks:
             sys.stdout.write(process.communicate()[0])

@@ -133,7 +133,9 @@ def tremble(pids: tuple[int, ...], longest_secs: float, over: threading.Event) -
         os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize(("far", "how"), [(2, "down"), (2, "deaf"), (2, "mute"), (0, "dead")])
+@pytest.mark.parametrize(
+    ("far", "how"), [(2, "down"), (2, "deaf"), (2, "mute"), (0, "dead"), (0, "mute"), (0, "apart")]
+)
 def test_4_a_rank_that_is_cut_off_is_lost_to_the_others_and_they_to_it(far, how):
     """Packets are dropped in silence by a wrong entry for the neighbour, so no firewall has to be there."""
     lines = in_a_box("1m", sys.executable, "-m", "faults.network", str(far), how)

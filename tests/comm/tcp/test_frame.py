@@ -10,6 +10,7 @@ from pycobre.comm.tcp.control import (
     Ailment,
     ControlReader,
     Leave,
+    Pending,
     Query,
     Status,
     Trouble,
@@ -26,6 +27,7 @@ MESSAGES = [
     Trouble(9, Ailment.OVERDUE, Kind.BARRIER, 3, 0.5),
     Query(10),
     Status(10, 1 << 63),
+    Pending(11),
     gone([2, 0]),
     departed([1], "barrier", 12),
     overdue([0], True, "allreduce", 1e-3),
@@ -100,6 +102,7 @@ def test_a_header_that_is_not_the_expected_one_is_refused(head, words):
         header(FrameKind.VERDICT, 5, 0) + b"\0\1\0" + b"\4\0",
         header(FrameKind.LEAVE, 1, 0) + b"\2",
         header(FrameKind.QUERY, 1, 0) + b"\0",
+        header(FrameKind.PENDING, 1, 0) + b"\0",
         header(FrameKind.STATUS, 1, 0) + b"\0",
         header(FrameKind.TROUBLE, 2, 0) + b"\0\0",
         encode(Trouble(1, Ailment.ENDED, 1, 4)),
@@ -128,26 +131,53 @@ def test_blocks_of_a_meeting_are_bounded_and_fill_it():
 
 
 def test_the_judge_blames_whoever_does_not_answer():
-    judge = Judge(stopped=lambda rank: False)
+    judge = Judge(lambda rank: False, dict)
     late = Trouble(5, Ailment.OVERDUE, Kind.BARRIER, 1, 2.0)
     assert judge.hears(3, late, now=10.0) is None
     judge.asks([1, 2, 3], late=[])
-    assert judge.answers(1, Status(5, 5)) is None
-    assert judge.answers(3, Status(5, 5)) is None
+    assert judge.answers(1, Status(5, 5), now=10.1) is None
+    assert judge.answers(3, Status(5, 5), now=10.1) is None
     assert judge.deadline == pytest.approx(10.3)
-    assert judge.conclude() == overdue([2], False, "barrier", 2.0)
+    assert judge.conclude(now=10.3) == overdue([2], False, "barrier", 2.0)
 
 
 def test_the_judge_finds_a_connection_that_ended_between_two_that_are_there():
     for reporter, peer, blamed in ((3, 1, 1), (3, 0, 3), (0, 2, 2)):
-        judge = Judge(stopped=lambda rank: False)
+        judge = Judge(lambda rank: False, dict)
         assert judge.hears(reporter, Trouble(5, Ailment.ENDED, Kind.BARRIER, peer), now=0.0) is None
-        verdict = judge.conclude()
+        verdict = judge.conclude(now=0.3)
         assert (verdict.reason, verdict.ranks) == ("lost", (blamed,))
 
 
 def test_the_judge_misses_who_closed_only_in_what_came_after():
-    judge = Judge(stopped=lambda rank: False)
+    judge = Judge(lambda rank: False, dict)
     assert judge.leaves(2, sequence=5) is None
     assert judge.hears(1, Trouble(5, Ailment.ENDED, Kind.BARRIER, 3), now=0.0) is None
     assert judge.hears(1, Trouble(6, Ailment.ENDED, Kind.BARRIER, 2), now=0.0) == departed([2], "barrier", 6)
+
+
+@pytest.mark.parametrize("also", [set(), {2}])
+def test_the_judge_counts_who_stays_silent_with_who_is_gone_and_blames_nobody_who_answers(also):
+    silent = {1: 3.0, 2: 4.9}
+    judge = Judge(lambda rank: False, lambda: silent)
+    assert judge.loses([3], now=7.0) is None
+    assert judge.conclude(now=judge.deadline) is None
+    silent = dict.fromkeys(also, 5.0)
+    assert judge.conclude(now=judge.deadline) == gone({3} | also)
+    assert judge.deadline is None
+
+
+def test_the_judge_counts_who_is_silent_with_the_end_of_a_connection_that_is_reported():
+    silent: dict[int, float] = {}
+    judge = Judge(lambda rank: False, lambda: silent)
+    assert judge.hears(3, Trouble(5, Ailment.ENDED, Kind.BARRIER, 1), now=0.0) is None
+    silent[2] = 3.5
+    assert judge.conclude(now=0.3) is None
+    assert judge.deadline == pytest.approx(0.4)
+    silent[2] = 5.1
+    assert judge.conclude(now=0.4) == gone([1, 2])
+
+
+def test_the_judge_waits_for_nobody_where_none_is_silent():
+    judge = Judge(lambda rank: False, dict)
+    assert judge.loses([2], now=7.0) == gone([2])

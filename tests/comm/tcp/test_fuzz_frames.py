@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 
 from pycobre.comm.call import Call, Kind
-from pycobre.comm.tcp.control import Ailment, ControlReader, Leave, Query, Status, Trouble, encode
+from pycobre.comm.tcp.control import Ailment, ControlReader, Leave, Pending, Query, Status, Trouble, encode
 from pycobre.comm.tcp.frame import HEADER_BYTES, FrameKind, ProtocolError, body_length, header
 from pycobre.comm.tcp.meeting import split_blocks
 from pycobre.comm.tcp.verdict import departed, gone, mismatch
@@ -25,6 +25,7 @@ CONTROL = [
         Trouble(4, Ailment.ENDED, Kind.ALLREDUCE, 2),
         Query(5),
         Status(5, 4),
+        Pending(5),
         gone([1, 3]),
         departed([0], "barrier", 9),
     )

@@ -5,7 +5,8 @@ module         holds
 =============  ====================================================================================
 config         where to meet, limits; what the variables of each launcher say of it
 secret         what only the ranks of one job know
-sockets        where sockets listen, and how they notice that the other side is gone
+liveness       how a connection notices that the other side has fallen silent, and for how long it has been
+sockets        where sockets listen, and how connections are set up
 link           one connection to one peer
 tls            the same inside TLS
 handshake      the messages by which two sides prove that they know the job's secret; no input or output
@@ -23,6 +24,7 @@ driver         how a rank waits while bytes go over many links at once
 meeting        every collective's first exchange: all calls and small payloads to all ranks
 agendas        what meetings will bring, kept for calls that are repeated
 exchange       large payloads, directly between the ranks
+wire           a control link with what has yet to go out on it
 judge          what rank 0 concludes from what it hears; no input or output
 watch          the thread that notices who is lost, stopped, late or leaves
 duplicate      how a group comes together a second time

@@ -67,7 +67,14 @@ class Status:
     entered: int
 
 
-Control = Leave | Trouble | Query | Status | Verdict
+@dataclass(frozen=True)
+class Pending:
+    """Rank 0, which has come to operation *sequence*, knows of a failure and will give its verdict."""
+
+    sequence: int
+
+
+Control = Leave | Trouble | Query | Status | Pending | Verdict
 """What travels on control links."""
 
 
@@ -89,6 +96,8 @@ def encode(message: Control) -> bytes:
                 body = _TROUBLE.pack(message.ailment, message.operation, message.peer, message.limit_secs)
             case Query():
                 kind = FrameKind.QUERY
+            case Pending():
+                kind = FrameKind.PENDING
             case Status():
                 kind, body = FrameKind.STATUS, _U64.pack(message.entered)
     return header(kind, len(body), sequence) + body
@@ -113,10 +122,10 @@ def decode(kind: int, sequence: int, body: bytes, size: int) -> Control:
                 if not 0 <= peer < size or not 0 <= limit < 1e9:
                     raise ProtocolError("a report about no rank of this group")
                 return Trouble(sequence, Ailment(ailment), operation, peer, limit)
-            case FrameKind.QUERY:
+            case FrameKind.QUERY | FrameKind.PENDING:
                 if body:
-                    raise ProtocolError("a query with a body")
-                return Query(sequence)
+                    raise ProtocolError("a body where there is none")
+                return Query(sequence) if kind == FrameKind.QUERY else Pending(sequence)
             case FrameKind.STATUS:
                 return Status(sequence, *_U64.unpack(body))
             case FrameKind.VERDICT:

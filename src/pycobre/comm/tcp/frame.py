@@ -42,6 +42,7 @@ class FrameKind(IntEnum):
     QUERY = 5
     STATUS = 6
     VERDICT = 7
+    PENDING = 8
 
 
 def header(kind: int, length: int, sequence: int) -> bytes:

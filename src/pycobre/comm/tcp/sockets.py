@@ -1,4 +1,4 @@
-"""Sockets as a group uses them: where they listen, how they notice that the other side is gone."""
+"""Sockets as a group uses them: where they listen, and how connections are set up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pycobre.comm.tcp.config import is_loopback
+from pycobre.comm.tcp.liveness import end_when_silent
 from pycobre.errors import InitializationFailed
 
 _UNIX_BUFFER_BYTES = 4 << 20
@@ -150,13 +151,7 @@ def prepare(connection: socket.socket, peer: tuple[Any, ...] | str) -> None:
             connection.setsockopt(socket.SOL_SOCKET, option, _UNIX_BUFFER_BYTES)  # the system's limit holds
         return
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # Not every system has all of them.
-    for name, value in (("KEEPIDLE", 2), ("KEEPINTVL", 1), ("KEEPCNT", 3), ("USER_TIMEOUT", 5000)):
-        number: int | None = getattr(socket, f"TCP_{name}", None)
-        if number is not None:
-            with contextlib.suppress(OSError):
-                connection.setsockopt(socket.IPPROTO_TCP, number, value)
+    end_when_silent(connection)
     if is_loopback(peer[0]) and hasattr(socket, "TCP_CONGESTION"):
         # Nothing is congested there, and pacing, as BBR does, may double the time of a megabyte.
         with contextlib.suppress(OSError):

@@ -39,8 +39,8 @@ def _blaming(reason: str, ranks: Iterable[int], message: str, sequence: int = 0)
 
 
 def gone(ranks: Iterable[int], sequence: int = 0) -> Verdict:
-    """Processes ended, and take no part in collectives from *sequence* on."""
-    return _blaming("lost", ranks, "is gone: killed, or ended without close()", sequence)
+    """Processes ended or are out of reach, and take no part in collectives from *sequence* on."""
+    return _blaming("lost", ranks, "is gone: killed, cut off, or ended without close()", sequence)
 
 
 def cut_off(rank: int, other: int) -> Verdict:

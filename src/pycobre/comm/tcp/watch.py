@@ -18,47 +18,22 @@ from pathlib import Path
 from pycobre.comm.tcp.control import (
     Ailment,
     Control,
-    ControlReader,
     Leave,
+    Pending,
     Query,
     Status,
     Trouble,
-    encode,
 )
-from pycobre.comm.tcp.frame import ProtocolError, Seal
-from pycobre.comm.tcp.judge import Judge, operation_name
-from pycobre.comm.tcp.link import Joined, Link, LinkEnded
+from pycobre.comm.tcp.frame import ProtocolError
+from pycobre.comm.tcp.judge import LOOK_SECS, Judge, operation_name
+from pycobre.comm.tcp.link import Joined, LinkEnded
+from pycobre.comm.tcp.liveness import LIVENESS_SECS, SUSPECT_SECS
 from pycobre.comm.tcp.verdict import Verdict, aborted, cut_off, departed, gone, overdue
+from pycobre.comm.tcp.wire import Wire
 
-_ANSWER_SECS = 0.5  # for rank 0 to give its verdict; longer than it waits for others in turn
+_ANSWER_SECS = 0.5  # for rank 0's verdict, or word that it is pending; longer than rank 0 waits for others
 _FLUSH_SECS = 1.0  # for last words
 _NO_LIMIT = 1 << 63
-
-
-class _Wire:
-    """A control link with what has yet to go out."""
-
-    def __init__(self, link: Link, size: int) -> None:
-        self.link = link
-        self.left = False
-        self.outbox = bytearray()
-        self._sends = Seal(link.keys.sends) if link.keys else None
-        self._reader = ControlReader(size, Seal(link.keys.receives) if link.keys else None)
-
-    def post(self, message: Control) -> None:
-        frame = encode(message)
-        self.outbox += frame + (self._sends.mark((frame,)) if self._sends else b"")
-
-    def flush(self) -> None:
-        try:
-            while self.outbox and (sent := self.link.send_some([memoryview(bytes(self.outbox))])):
-                del self.outbox[:sent]
-        except LinkEnded:
-            self.outbox.clear()  # nobody hears; what the other side said before can still be read
-
-    def receive(self) -> list[Control]:
-        count = self.link.receive_some(self._reader.room)
-        return self._reader.filled(count) if count else []
 
 
 class Watch:
@@ -91,8 +66,10 @@ class Watch:
         self._rank = joined.rank
         self._peers = joined.peers
         self._machine = joined.peers[joined.rank].machine
-        self._wires = {peer: _Wire(link, len(joined.peers)) for peer, link in joined.control.items()}
-        self._judge = Judge(self._stopped)
+        self._wires = {peer: Wire(link, len(joined.peers)) for peer, link in joined.control.items()}
+        self._judge = Judge(self._stopped, self._silent)
+        self._asked: Control | None = None  # what rank 0 is to give its verdict on
+        self._answer_due: float | None = None
         self._final: deque[Verdict] = deque()
         self._fallback: deque[Verdict] = deque()
         self._posts: deque[Control] = deque()
@@ -130,11 +107,11 @@ class Watch:
         self._post(trouble)
 
     def verdict(self) -> Verdict:
-        """The group's verdict, waited for if rank 0 has yet to give it; only right while :attr:`failing`."""
+        """The group's verdict, waited for if it has yet to come; only right while :attr:`failing`."""
         if not self._final and self.wake >= 0:
             poll = select.poll()
             poll.register(self.wake, select.POLLIN)
-            poll.poll(_ANSWER_SECS * 1e3)
+            poll.poll((LIVENESS_SECS + _ANSWER_SECS) * 1e3)  # the thread has given one by then
         if not self._final:
             self._final.append(self._fallback[0])
         return self._final[0]
@@ -201,14 +178,41 @@ class Watch:
             for peer, wire in ended.items():
                 wire.link.close()
                 del self._wires[peer]
-            self._conclude(gone(ended) if any(not wire.left for wire in ended.values()) else None)
+            if lost := [peer for peer, wire in ended.items() if not wire.left]:
+                self._conclude(gone(lost) if self._rank else self._judge.loses(lost, time.monotonic()))
             if self._alone and self._fallback and not self._final:
                 self._adopt(self._fallback[0])
-            if self._judge.deadline is not None and time.monotonic() >= self._judge.deadline:
-                self._conclude(self._judge.conclude())
+            if not self._final:
+                self._look(time.monotonic())
             self._tell()
         for wire in self._wires.values():
             wire.link.close()
+
+    def _look(self, now: float) -> None:
+        """Do what is due."""
+        if self._judge.deadline is not None and now >= self._judge.deadline:
+            self._conclude(self._judge.conclude(now))
+            if self._judge.deadline is not None:
+                self._reassure()
+        if self._answer_due is not None and now >= self._answer_due:
+            silence = self._silent().get(0, 0.0)
+            ended = isinstance(self._asked, Trouble) and self._asked.ailment is Ailment.ENDED
+            if ended and 0.0 < silence < LIVENESS_SECS:
+                self._answer_due = now + LOOK_SECS  # it may be what others saw the end of
+            else:
+                self._adopt(gone([0]) if ended and silence else self._fallback[0])
+
+    def _reassure(self) -> None:
+        silent = self._silent()
+        for peer, wire in self._wires.items():
+            if not wire.left and peer not in silent:
+                wire.post(Pending(self.entered))
+                wire.flush()
+
+    def _silent(self) -> dict[int, float]:
+        """For how long each rank has owed a sign of life, of those that should have given one by now."""
+        silences = {peer: wire.silence_secs() for peer, wire in self._wires.items()}
+        return {peer: secs for peer, secs in silences.items() if secs >= SUSPECT_SECS}
 
     @property
     def _alone(self) -> bool:
@@ -220,7 +224,8 @@ class Watch:
         poll.register(self._nudged, select.POLLIN)
         for wire in self._wires.values():
             poll.register(wire.link.fileno(), select.POLLIN | (select.POLLOUT if wire.outbox else 0))
-        until = [moment for moment in (self._leaving, self._judge.deadline) if moment is not None]
+        due = () if self._final else (self._judge.deadline, self._answer_due)
+        until = [moment for moment in (self._leaving, *due) if moment is not None]
         limit = max(0.0, min(until) - time.monotonic()) * 1e3 + 1 if until else None
         ready = {descriptor for descriptor, _ in poll.poll(limit)}
         if self._nudged in ready:
@@ -230,7 +235,7 @@ class Watch:
     def _unsent(self) -> bool:
         return any(wire.outbox for wire in self._wires.values())
 
-    def _serve(self, peer: int, wire: _Wire, ready: set[int]) -> bool:
+    def _serve(self, peer: int, wire: Wire, ready: set[int]) -> bool:
         """Whether the wire goes on, after what could be sent and received."""
         try:
             if wire.link.fileno() in ready:
@@ -262,6 +267,9 @@ class Watch:
             self._adopt(self._fallback[0])
         else:
             self._wires[0].post(message)
+            if self._asked is None:
+                self._asked = message
+                self._answer_due = time.monotonic() + _ANSWER_SECS
 
     def _hear(self, peer: int, message: Control) -> None:
         match message:
@@ -279,8 +287,11 @@ class Watch:
                         self._adopt(departed([0], operation_name(self.operation), self.entered))
             case Query() if self._rank:
                 self._wires[peer].post(Status(message.sequence, self.entered))
+            case Pending() if self._rank:
+                if self._answer_due is not None:
+                    self._answer_due = time.monotonic() + _ANSWER_SECS
             case Status() if self._rank == 0:
-                self._conclude(self._judge.answers(peer, message))
+                self._conclude(self._judge.answers(peer, message, time.monotonic()))
             case Trouble() if self._rank == 0:
                 self._investigate(peer, message)
             case _:
