@@ -2,6 +2,8 @@
 
 from pycobre.lp.assembly import ABSENT as ABSENT
 from pycobre.lp.assembly import Assembly as Assembly
+from pycobre.lp.basis import BASIC as BASIC
+from pycobre.lp.basis import BasisArray as BasisArray
 from pycobre.lp.basis import basis_by_name as basis_by_name
 from pycobre.lp.dense import DenseSolver as DenseSolver
 from pycobre.lp.dense import SolverKind as SolverKind
@@ -17,16 +19,14 @@ from pycobre.lp.planes import Planes as Planes
 from pycobre.lp.recover import COST_TERMS as COST_TERMS
 from pycobre.lp.recover import StageOperation as StageOperation
 from pycobre.lp.recover import recover as recover
-from pycobre.lp.solver import BASIC as BASIC
-from pycobre.lp.solver import BasisArray as BasisArray
-from pycobre.lp.solver import Dispatch as Dispatch
-from pycobre.lp.solver import Expectation as Expectation
-from pycobre.lp.solver import OpeningCosts as OpeningCosts
-from pycobre.lp.solver import SolverCounts as SolverCounts
+from pycobre.lp.solution import Dispatch as Dispatch
+from pycobre.lp.solution import Expectation as Expectation
+from pycobre.lp.solution import OpeningCosts as OpeningCosts
+from pycobre.lp.solution import SolverCounts as SolverCounts
+from pycobre.lp.solution import StageUnsolved as StageUnsolved
 from pycobre.lp.solver import StageSolver as StageSolver
-from pycobre.lp.solver import StageUnsolved as StageUnsolved
-from pycobre.lp.solver import Starts as Starts
 from pycobre.lp.solver import cost_scale_of as cost_scale_of
 from pycobre.lp.sparse import Sparse as Sparse
+from pycobre.lp.starts import Starts as Starts
 from pycobre.lp.state import StateLayout as StateLayout
 from pycobre.lp.template import StageTemplate as StageTemplate

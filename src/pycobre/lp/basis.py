@@ -1,13 +1,20 @@
-"""What the basis of one stage problem says about another one."""
+"""Bases of stage problems, and what that of one problem says about another one."""
 
 from __future__ import annotations
 
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pycobre.lp.solver import BASIC, BasisArray, BasisNames
+BasisArray = NDArray[np.int8]
+BasisNames = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names of the columns, and of the core rows and planes, that a basis has before those of cuts."""
 
+BASIC = 1
+"""Status of a column or row that is in the basis; of a plane or cut: that it is not binding."""
+USED_LATER = 5
+"""Status of a plane or cut that is basic in the basis, but was binding in another opening of its unit."""
 _AT_LOWER = 0
 """Status of a column that is at its lower bound, or at another one if that is infinite."""
 

@@ -10,21 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre import _native
+from pycobre.lp.basis import BasisArray
 from pycobre.lp.highs import HighsSolver
-from pycobre.lp.solver import (
-    BasisArray,
-    Dispatch,
-    Expectation,
-    Explanation,
-    OpeningCosts,
-    SolverCounts,
-    StageSolver,
-    StageUnsolved,
-    Starts,
-    all_openings,
-)
+from pycobre.lp.solution import Dispatch, Expectation, Explanation, OpeningCosts, SolverCounts, StageUnsolved
+from pycobre.lp.solver import StageSolver, all_openings
 from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
+from pycobre.lp.starts import Starts
 from pycobre.lp.template import StageTemplate
 
 MOST_ROWS = 500
@@ -211,7 +203,9 @@ class DenseSolver(StageSolver):
         bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs, each of which may start from the basis it came with."""
-        result = Dispatch.room(self, len(states), full=full, bases=bases)
+        result = Dispatch.room(
+            self.template, len(states), self.basis_length, has_future=self.has_future, full=full, bases=bases
+        )
         failed = np.empty(len(states), dtype=np.uint8)
         solved = self._problem.dispatch(
             states,

@@ -13,18 +13,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.lp.solver import (
-    BasisArray,
-    Dispatch,
-    Expectation,
-    Explanation,
-    OpeningCosts,
-    SolverCounts,
-    StageSolver,
-    StageUnsolved,
-    Starts,
-)
+from pycobre.lp.basis import BasisArray
+from pycobre.lp.solution import Dispatch, Expectation, Explanation, OpeningCosts, SolverCounts, StageUnsolved
+from pycobre.lp.solver import StageSolver
 from pycobre.lp.sparse import FloatArray, IntArray
+from pycobre.lp.starts import Starts
 from pycobre.lp.template import StageTemplate
 
 

@@ -9,23 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre import _native
+from pycobre.lp.basis import BasisArray
 from pycobre.lp.ladder import SMALL_ROWS, ladder_steps, usual_options
-from pycobre.lp.solver import (
-    BasisArray,
+from pycobre.lp.solution import (
     Dispatch,
     Expectation,
     Explanation,
     OpeningCosts,
     SolverCounts,
-    StageSolver,
     StageUnsolved,
-    Starts,
     Unsolved,
-    all_openings,
 )
+from pycobre.lp.solver import StageSolver, all_openings
 from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
-from pycobre.lp.starts import PassBases
+from pycobre.lp.starts import PassBases, Starts
 from pycobre.lp.template import StageTemplate
 from pycobre.lp.words import explain_in_words, states_behind
 
@@ -165,7 +163,9 @@ class HighsSolver(StageSolver):
         bases: bool = False,
     ) -> Dispatch:
         """One native call: threads over the pairs."""
-        result = Dispatch.room(self, len(states), full=full, bases=bases)
+        result = Dispatch.room(
+            self.template, len(states), self.basis_length, has_future=self.has_future, full=full, bases=bases
+        )
         failed = self._problem.dispatch(
             states,
             noises,

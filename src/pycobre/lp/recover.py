@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pycobre.lp.hydrothermal import StageModel
 from pycobre.lp.layout import IntArray, take
-from pycobre.lp.solver import Dispatch
+from pycobre.lp.solution import Dispatch
 from pycobre.lp.state import StateLayout
 from pycobre.system import ConstantProductivity, InflowRecursion, Stage, System, hm3_per_m3s
 
