@@ -1,48 +1,12 @@
-// StageProblem: batches of right-hand sides over threads, folded in the order of openings.
+// StageProblem: batches of right-hand sides over threads.
 #include "stage_problem.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <limits>
+#include <numeric>
 
 #include "crew.hpp"
-#include "signals.hpp"
-
-namespace {
-
-// The openings of a unit, each followed by the one left whose noise is nearest: it needs the fewest pivots from there.
-class NearestFirst {
-  public:
-    NearestFirst(int first, int last, const double *noises, int width)
-        : first_(first), noises_(noises), width_(width), is_left_(last - first, 1) {}
-    // -1 if none is left.
-    int after(int opening, const std::vector<double> &weights) {
-        is_left_[opening - first_] = 0;
-        const double *from = noises_ + static_cast<size_t>(opening) * width_;
-        double least = std::numeric_limits<double>::infinity();
-        int found = -1;
-        for (size_t k = 0; k < is_left_.size(); ++k) {
-            if (!is_left_[k]) continue;
-            const double *to = noises_ + (first_ + k) * width_;
-            double distance = 0.0;
-            for (int i = 0; i < width_; ++i) distance += weights[i] * std::abs(to[i] - from[i]);
-            if (distance < least) {
-                least = distance;
-                found = first_ + static_cast<int>(k);
-            }
-        }
-        return found;
-    }
-
-  private:
-    int first_;
-    const double *noises_;
-    int width_;
-    std::vector<char> is_left_;
-};
-
-}  // namespace
+#include "opening_order.hpp"
 
 void Counts::add(const Counts &other) {
     solves += other.solves;
@@ -52,7 +16,7 @@ void Counts::add(const Counts &other) {
 }
 
 StageProblem::StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Step> ladder)
-    : data_(std::move(data)), options_(std::move(options)), ladder_(std::move(ladder)), keep_(keep),
+    : data_(std::move(data)), noise_weights_(data_.noise_weights()), options_(std::move(options)), ladder_(std::move(ladder)), keep_(keep),
       workers_(std::max(1, threads)) {
     counts_.recoveries.resize(ladder_.size());
 }
@@ -109,28 +73,47 @@ template <class Job> Failure StageProblem::over_units(int units, Job job) {
     return first;
 }
 
+// Solves the openings of a unit, and calls take(opening) after each.
+template <class Take>
+Failure StageProblem::over_openings(Worker &worker, Signals &signals, int unit, int first, int last,
+                                    const double *state, const double *noises, Take take) const {
+    const auto noise_of = [&](int place) { return noises + static_cast<size_t>(first + place) * data_.noises; };
+    OpeningOrder order(last - first, noise_of(0), noise_weights_);
+    std::vector<HighsStart> starts(last - first);
+    int before = -1;
+    for (int place = order.next(); place >= 0; place = order.next()) {
+        if (signals.raised()) return {};
+        const double *noise = noise_of(place);
+        const int start = order.start([&](int other) {
+            return std::inner_product(noise, noise + data_.noises, starts[other].slope.begin(), starts[other].value);
+        });
+        if (start != before) worker.start_from(starts[start]);
+        if (!worker.solve(state, noise, ladder_)) return {unit, first + place, worker.status};
+        take(first + place);
+        starts[place] = worker.start_of(noise);
+        before = place;
+    }
+    return {};
+}
+
 Failure StageProblem::expectation(int units, const double *states, const int *first, const int *last,
                                   const double *noises, const double *probabilities, const int8_t *bases,
                                   int basis_length, double *values, double *slopes, int8_t *bases_out) {
     const size_t width = data_.states_in, length = this->basis_length();
-    return over_units(units, [&](Worker &worker, int unit, Signals &signals) -> Failure {
-        const double *state = states + unit * width;
+    return over_units(units, [&](Worker &worker, int unit, Signals &signals) {
         double *slope = slopes + unit * width;
-        double value = 0.0;
+        values[unit] = 0.0;
         std::fill(slope, slope + width, 0.0);
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
-        NearestFirst order(first[unit], last[unit], noises, data_.noises);
-        for (int opening = first[unit]; opening >= 0; opening = order.after(opening, worker.noise_weights())) {
-            if (signals.raised()) return {};
-            if (!worker.solve(state, noises + static_cast<size_t>(opening) * data_.noises, ladder_))
-                return {unit, opening, worker.status};
-            value += probabilities[opening] * worker.dual_objective;
+        const auto take = [&](int opening) {
+            values[unit] += probabilities[opening] * worker.dual_objective;
             worker.add_slope(probabilities[opening], slope);
             if (opening == first[unit]) worker.basis(bases_out + unit * length);
-        }
+        };
+        const Failure failure =
+            over_openings(worker, signals, unit, first[unit], last[unit], states + unit * width, noises, take);
         worker.mark_used(bases_out + unit * length);
-        values[unit] = value;
-        return {};
+        return failure;
     });
 }
 
@@ -138,21 +121,19 @@ Failure StageProblem::by_opening(int units, const double *states, const int *fir
                                  const double *noises, const int8_t *bases, int basis_length, int most,
                                  double *values, double *slopes, int8_t *bases_out) {
     const size_t width = data_.states_in, length = this->basis_length();
-    return over_units(units, [&](Worker &worker, int unit, Signals &signals) -> Failure {
+    return over_units(units, [&](Worker &worker, int unit, Signals &signals) {
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
-        NearestFirst order(first[unit], last[unit], noises, data_.noises);
-        for (int opening = first[unit]; opening >= 0; opening = order.after(opening, worker.noise_weights())) {
-            if (signals.raised()) return {};
-            if (!worker.solve(states + unit * width, noises + static_cast<size_t>(opening) * data_.noises, ladder_))
-                return {unit, opening, worker.status};
+        const auto take = [&](int opening) {
             const size_t place = static_cast<size_t>(unit) * most + (opening - first[unit]);
             values[place] = worker.dual_objective;
             std::fill(slopes + place * width, slopes + (place + 1) * width, 0.0);
             worker.add_slope(1.0, slopes + place * width);
             if (opening == first[unit]) worker.basis(bases_out + unit * length);
-        }
+        };
+        const Failure failure =
+            over_openings(worker, signals, unit, first[unit], last[unit], states + unit * width, noises, take);
         worker.mark_used(bases_out + unit * length);
-        return {};
+        return failure;
     });
 }
 

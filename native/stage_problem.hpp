@@ -14,11 +14,14 @@
 // own right-hand sides: never of what the worker solved before.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "signals.hpp"
 
 // Sparse matrix by rows of (row, column, value), in the order in which sums run.
 struct Triplets {
@@ -53,6 +56,13 @@ struct StageData {
     int decided() const { return static_cast<int>(state_columns.size()); }
     int carried() const { return static_cast<int>(carried_constant.size()); }
     int states_out() const { return decided() + carried(); }
+    // Of each noise, the root of how much it moves rows: what it counts where noises are compared.
+    std::vector<double> noise_weights() const {
+        std::vector<double> weight(noises, 0.0);
+        for (size_t k = 0; k < row_noise.row.size(); ++k) weight[row_noise.column[k]] += std::abs(row_noise.value[k]);
+        for (double &w : weight) w = std::sqrt(w);
+        return weight;
+    }
     // The decided part of the outgoing state; a hair outside its bounds must not grow stage by stage.
     void decided_state(const double *x, double *out) const {
         for (int i = 0; i < decided(); ++i) {
@@ -97,6 +107,13 @@ struct Counts {
     void add(const Counts &other);
 };
 
+// Where another opening of the same unit may start, and the dual bound that it promises: value + slope · noise.
+struct HighsStart {
+    std::vector<int> columns, rows;  // the basis
+    double value = 0.0;
+    std::vector<double> slope;
+};
+
 // A HiGHS instance and the buffers of one thread.
 class Worker {
   public:
@@ -112,7 +129,8 @@ class Worker {
     // Solves for one right-hand side, climbing `ladder` if need be; false when nothing helped.
     bool solve(const double *state, const double *noise, const std::vector<Step> &ladder);
     void add_slope(double weight, double *slope) const;  // weight · d(objective)/d(state), unscaled
-    const std::vector<double> &noise_weights();          // what a unit of each noise is worth, by size
+    HighsStart start_of(const double *noise) const;      // after solve for this noise
+    void start_from(const HighsStart &start);            // one of this unit
     void next_state(double *out) const;                  // after solve
     void basis(int8_t *out) const;                       // columns, core rows, planes, cuts
     void mark_used(int8_t *basis) const;                 // planes and cuts that were binding since begin
@@ -137,6 +155,7 @@ class Worker {
     void add_up_rows();
     void refine();
     void factor_anew();
+    void weigh_extras() const;
     bool climb(const std::vector<Step> &ladder);
     void find_violated();
     int extras() const { return data_.planes.count() + cuts_.count(); }
@@ -153,7 +172,6 @@ class Worker {
     std::vector<int> moving_rows_, moving_set_;  // core rows that move at all; all that move now
     std::vector<double> cost_, reduced_cost_;  // scaled
     double reduced_cost_tolerance_ = 0.0;
-    std::vector<double> noise_weights_;
     std::vector<double> moving_lower_, moving_upper_, shift_, lower_now_, upper_now_;
     mutable std::vector<double> carried_, carried_weight_, multiplier_;
     mutable std::vector<int> column_status_, row_status_;
@@ -193,7 +211,11 @@ class StageProblem {
 
   private:
     template <class Job> Failure over_units(int units, Job job);
+    template <class Take>
+    Failure over_openings(Worker &worker, Signals &signals, int unit, int first, int last, const double *state,
+                          const double *noises, Take take) const;
     StageData data_;
+    std::vector<double> noise_weights_;
     Options options_;
     std::vector<Step> ladder_;
     CutStore cuts_;

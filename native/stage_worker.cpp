@@ -15,6 +15,12 @@ void set_options(void *highs, const Options &options) {
             throw std::invalid_argument("HiGHS refuses option " + name + " = " + value);
 }
 
+// to += unit · (multiplier · moved)
+void add_moved(const Triplets &moved, const std::vector<double> &multiplier, double unit, double *to) {
+    for (size_t k = 0; k < moved.row.size(); ++k)
+        to[moved.column[k]] += unit * (multiplier[moved.row[k]] * moved.value[k]);
+}
+
 }  // namespace
 
 Worker::Worker(const StageData &data, const CutStore &cuts, const Options &options)
@@ -117,34 +123,43 @@ void Worker::factor_anew() {
     Highs_setBasis(highs, column_status_.data(), row_status_.data());
 }
 
-void Worker::add_slope(double weight, double *slope) const {
-    const double unit = weight * data_.cost_scale;
-    for (size_t k = 0; k < data_.row_state.row.size(); ++k)
-        slope[data_.row_state.column[k]] += unit * (row_dual[data_.row_state.row[k]] * data_.row_state.value[k]);
+// Multipliers of planes and cuts, and what they come to on the carried part of the outgoing state.
+void Worker::weigh_extras() const {
     const int carried = data_.carried(), planes = data_.planes.count();
-    std::vector<double> &multiplier = multiplier_;  // by extra
-    std::fill(multiplier.begin(), multiplier.end(), 0.0);
-    for (size_t k = 0; k < rows_.size(); ++k) multiplier[rows_[k]] = row_dual[data_.rows() + k];
-    const Triplets &moved = data_.planes.state;
-    for (size_t k = 0; k < moved.row.size(); ++k)
-        slope[moved.column[k]] += unit * (multiplier[moved.row[k]] * moved.value[k]);
-    if (carried == 0) return;
+    std::fill(multiplier_.begin(), multiplier_.end(), 0.0);
+    for (size_t k = 0; k < rows_.size(); ++k) multiplier_[rows_[k]] = row_dual[data_.rows() + k];
     std::fill(carried_weight_.begin(), carried_weight_.end(), 0.0);
     for (int extra : rows_) {
-        if (extra < planes || multiplier[extra] == 0.0) continue;
+        if (extra < planes || multiplier_[extra] == 0.0) continue;
         const double *by_carried = cuts_.carried.data() + static_cast<size_t>(extra - planes) * carried;
-        for (int i = 0; i < carried; ++i) carried_weight_[i] += multiplier[extra] * by_carried[i];
+        for (int i = 0; i < carried; ++i) carried_weight_[i] += multiplier_[extra] * by_carried[i];
     }
-    for (size_t k = 0; k < data_.carried_state.row.size(); ++k)
-        slope[data_.carried_state.column[k]] +=
-            unit * (carried_weight_[data_.carried_state.row[k]] * data_.carried_state.value[k]);
 }
 
-const std::vector<double> &Worker::noise_weights() {
-    noise_weights_.assign(data_.noises, 0.0);
-    for (size_t k = 0; k < data_.row_noise.row.size(); ++k)
-        noise_weights_[data_.row_noise.column[k]] += std::abs(row_dual[data_.row_noise.row[k]] * data_.row_noise.value[k]);
-    return noise_weights_;
+void Worker::add_slope(double weight, double *slope) const {
+    const double unit = weight * data_.cost_scale;
+    weigh_extras();
+    add_moved(data_.row_state, row_dual, unit, slope);
+    add_moved(data_.planes.state, multiplier_, unit, slope);
+    add_moved(data_.carried_state, carried_weight_, unit, slope);
+}
+
+HighsStart Worker::start_of(const double *noise) const {
+    HighsStart start{std::vector<int>(data_.columns()), std::vector<int>(total_rows()),
+                     dual_objective / data_.cost_scale, std::vector<double>(data_.noises, 0.0)};
+    Highs_getBasis(highs, start.columns.data(), start.rows.data());
+    weigh_extras();
+    add_moved(data_.row_noise, row_dual, 1.0, start.slope.data());
+    add_moved(data_.carried_noise, carried_weight_, 1.0, start.slope.data());
+    for (int i = 0; i < data_.noises; ++i) start.value -= start.slope[i] * noise[i];
+    return start;
+}
+
+void Worker::start_from(const HighsStart &start) {
+    std::copy(start.columns.begin(), start.columns.end(), column_status_.begin());
+    std::copy(start.rows.begin(), start.rows.end(), row_status_.begin());
+    std::fill(row_status_.begin() + start.rows.size(), row_status_.end(), kHighsBasisStatusBasic);  // joined since
+    Highs_setBasis(highs, column_status_.data(), row_status_.data());
 }
 
 void Worker::next_state(double *out) const {

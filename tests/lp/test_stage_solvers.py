@@ -202,3 +202,28 @@ def test_costs_are_scaled_by_a_power_of_two_so_that_the_largest_is_large():
     scale = cost_scale_of([random_template(0)])
     assert math.frexp(scale)[0] == 0.5
     assert 2**14.5 <= 500.0 / scale < 2**15.5
+
+
+def test_an_opening_starts_from_the_nearest_optimum_of_its_unit_not_from_the_last():
+    """Around the first one others ask for more at a place each: one would have to undo what another did."""
+    places = 5
+    lp = Assembly("star")
+    for place in range(places):
+        demand = lp.row(f"demand{place}", 10.0, 10.0)
+        for j in range(6):
+            lp.add(demand, lp.column(f"g{place},{j}", cost=1.0 + j + place / 7, upper=7.0), 1.0)
+        lp.move_by_noise(demand, place, 1.0)
+    template = lp.template(
+        states_in=1, noises=places, state_columns=[], carried_constant=[], carried_state=[], carried_noise=[]
+    )
+    openings = np.vstack([np.zeros(places), 20.0 * np.eye(places)])
+
+    def pivots(which):
+        solver = HighsSolver(template, future_lower=None)
+        solver.expectation(np.zeros((1, 1)), openings[which], np.full(len(which), 0.1), Starts.slacks(1))
+        return solver.counts.pivots
+
+    alone = pivots([0])
+    more = [pivots([0, k]) - alone for k in range(1, places + 1)]
+    assert min(more) > 0
+    assert pivots([0, *range(1, places + 1)]) == alone + sum(more)
