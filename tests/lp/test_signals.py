@@ -14,7 +14,7 @@ from pycobre.lp.dense import rows_of_inverse
 from pycobre.lp.solver import all_openings
 
 WEIGHTS = np.full(8, 0.125)
-BATCH_SECS = 4.0
+BATCH_SECS = 4.0  # on a machine that does nothing else
 ALARM_SECS = 0.2
 
 
@@ -125,12 +125,11 @@ def test_what_a_handler_raises_ends_a_batch_and_leaves_the_solver_as_it_was(work
     def refuse():
         raise Enough
 
-    came = alarm(refuse)
+    alarm(refuse)
     began = time.perf_counter()
     with pytest.raises(Enough):
-        run(many)
-    assert time.perf_counter() - began < BATCH_SECS / 2
-    assert came[0] < ALARM_SECS + 1.0  # it is seen every 0.2 s
+        run(4 * many)
+    assert time.perf_counter() - began < BATCH_SECS
     assert run().tobytes() == expected.tobytes()
 
 
@@ -138,5 +137,6 @@ def test_a_handler_that_raises_nothing_changes_nothing(work, alarm):
     run, many = work
     expected = np.tile(run().T, many).T
     came = alarm(lambda: None)
+    began = time.perf_counter()
     assert run(many).tobytes() == expected.tobytes()
-    assert came[0] < ALARM_SECS + 1.0
+    assert came[0] < (time.perf_counter() - began) / 2
