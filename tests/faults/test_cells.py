@@ -61,7 +61,8 @@ def test_every_cell_is_run_or_said_to_mean_nothing():
         assert len(cells) == 8 * 6 * 4 * 4
         meaningful = [cell for cell in cells if not cell.meaningless]
         assert set(sample(backend, len(cells))) == set(meaningful)
-        assert {cell.phase for cell in sample(backend, 30)} == set(PHASES)
+        phases = set(PHASES) if backend == "shm" else set(PHASES) - {"direct"}
+        assert {cell.phase for cell in sample(backend, 30)} == phases
 
 
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.victim != "launcher"], ids=str)
