@@ -16,8 +16,8 @@ void Counts::add(const Counts &other) {
 }
 
 StageProblem::StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Step> ladder)
-    : data_(std::move(data)), noise_weights_(data_.noise_weights()), options_(std::move(options)), ladder_(std::move(ladder)), keep_(keep),
-      workers_(std::max(1, threads)) {
+    : data_(std::move(data)), noise_weights_(data_.noise_weights()), options_(std::move(options)),
+      ladder_(std::move(ladder)), keep_(keep), workers_(std::max(1, threads)) {
     counts_.recoveries.resize(ladder_.size());
 }
 
