@@ -73,68 +73,64 @@ template <class Job> Failure StageProblem::over_units(int units, Job job) {
     return first;
 }
 
-// Solves the openings of a unit, and calls take(opening) after each.
+// Solves the openings first .. last - 1 of every unit, and calls take(worker, unit, opening) after each.
 template <class Take>
-Failure StageProblem::over_openings(Worker &worker, Signals &signals, int unit, int first, int last,
-                                    const double *state, const double *noises, Take take) const {
-    const auto noise_of = [&](int place) { return noises + static_cast<size_t>(first + place) * data_.noises; };
-    OpeningOrder order(last - first, noise_of(0), noise_weights_);
-    std::vector<HighsStart> starts(last - first);
-    int before = -1;
-    for (int place = order.next(); place >= 0; place = order.next()) {
-        if (signals.raised()) return {};
-        const double *noise = noise_of(place);
-        const int start = order.start([&](int other) {
-            return std::inner_product(noise, noise + data_.noises, starts[other].slope.begin(), starts[other].value);
-        });
-        if (start != before) worker.start_from(starts[start]);
-        if (!worker.solve(state, noise, ladder_)) return {unit, first + place, worker.status};
-        take(first + place);
-        starts[place] = worker.start_of(noise);
-        before = place;
-    }
-    return {};
+Failure StageProblem::over_openings(int units, const double *states, const int *first, const int *last,
+                                    const double *noises, const int8_t *bases, int basis_length, int8_t *bases_out,
+                                    Take take) {
+    const size_t length = this->basis_length();
+    return over_units(units, [&](Worker &worker, int unit, Signals &signals) -> Failure {
+        const double *state = states + static_cast<size_t>(unit) * data_.states_in;
+        const auto noise_of = [&](int place) {
+            return noises + static_cast<size_t>(first[unit] + place) * data_.noises;
+        };
+        worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
+        OpeningOrder order(last[unit] - first[unit], noise_of(0), noise_weights_);
+        std::vector<HighsStart> starts(last[unit] - first[unit]);
+        int before = -1;
+        for (int place = order.next(); place >= 0; place = order.next()) {
+            if (signals.raised()) return {};
+            const double *noise = noise_of(place);
+            const int start = order.start([&](int other) {
+                const HighsStart &from = starts[other];
+                return std::inner_product(noise, noise + data_.noises, from.slope.begin(), from.value);
+            });
+            if (start != before) worker.start_from(starts[start]);
+            if (!worker.solve(state, noise, ladder_)) return {unit, first[unit] + place, worker.status};
+            take(worker, unit, first[unit] + place);
+            if (place == 0) worker.basis(bases_out + unit * length);
+            starts[place] = worker.start_of(noise);
+            before = place;
+        }
+        worker.mark_used(bases_out + unit * length);
+        return {};
+    });
 }
 
 Failure StageProblem::expectation(int units, const double *states, const int *first, const int *last,
                                   const double *noises, const double *probabilities, const int8_t *bases,
                                   int basis_length, double *values, double *slopes, int8_t *bases_out) {
-    const size_t width = data_.states_in, length = this->basis_length();
-    return over_units(units, [&](Worker &worker, int unit, Signals &signals) {
-        double *slope = slopes + unit * width;
-        values[unit] = 0.0;
-        std::fill(slope, slope + width, 0.0);
-        worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
-        const auto take = [&](int opening) {
-            values[unit] += probabilities[opening] * worker.dual_objective;
-            worker.add_slope(probabilities[opening], slope);
-            if (opening == first[unit]) worker.basis(bases_out + unit * length);
-        };
-        const Failure failure =
-            over_openings(worker, signals, unit, first[unit], last[unit], states + unit * width, noises, take);
-        worker.mark_used(bases_out + unit * length);
-        return failure;
-    });
+    const size_t width = data_.states_in;
+    std::fill(values, values + units, 0.0);
+    std::fill(slopes, slopes + units * width, 0.0);
+    return over_openings(units, states, first, last, noises, bases, basis_length, bases_out,
+                         [&](const Worker &worker, int unit, int opening) {
+                             values[unit] += probabilities[opening] * worker.dual_objective;
+                             worker.add_slope(probabilities[opening], slopes + unit * width);
+                         });
 }
 
 Failure StageProblem::by_opening(int units, const double *states, const int *first, const int *last,
                                  const double *noises, const int8_t *bases, int basis_length, int most,
                                  double *values, double *slopes, int8_t *bases_out) {
-    const size_t width = data_.states_in, length = this->basis_length();
-    return over_units(units, [&](Worker &worker, int unit, Signals &signals) {
-        worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
-        const auto take = [&](int opening) {
-            const size_t place = static_cast<size_t>(unit) * most + (opening - first[unit]);
-            values[place] = worker.dual_objective;
-            std::fill(slopes + place * width, slopes + (place + 1) * width, 0.0);
-            worker.add_slope(1.0, slopes + place * width);
-            if (opening == first[unit]) worker.basis(bases_out + unit * length);
-        };
-        const Failure failure =
-            over_openings(worker, signals, unit, first[unit], last[unit], states + unit * width, noises, take);
-        worker.mark_used(bases_out + unit * length);
-        return failure;
-    });
+    const size_t width = data_.states_in;
+    return over_openings(units, states, first, last, noises, bases, basis_length, bases_out,
+                         [&](const Worker &worker, int unit, int opening) {
+                             const size_t place = static_cast<size_t>(unit) * most + (opening - first[unit]);
+                             values[place] = worker.dual_objective;
+                             std::fill(slopes + place * width, slopes + (place + 1) * width, 0.0);
+                             worker.add_slope(1.0, slopes + place * width);
+                         });
 }
 
 Failure StageProblem::dispatch(int units, const double *states, const double *noises, const int8_t *bases,

@@ -155,7 +155,7 @@ class Worker {
     void add_up_rows();
     void refine();
     void factor_anew();
-    void weigh_extras() const;
+    void weigh_extras();
     bool climb(const std::vector<Step> &ladder);
     void find_violated();
     int extras() const { return data_.planes.count() + cuts_.count(); }
@@ -173,7 +173,8 @@ class Worker {
     std::vector<double> cost_, reduced_cost_;  // scaled
     double reduced_cost_tolerance_ = 0.0;
     std::vector<double> moving_lower_, moving_upper_, shift_, lower_now_, upper_now_;
-    mutable std::vector<double> carried_, carried_weight_, multiplier_;
+    std::vector<double> carried_;
+    std::vector<double> multiplier_, carried_weight_;  // of extras, and of the carried state, since the last solve
     mutable std::vector<int> column_status_, row_status_;
 };
 
@@ -212,8 +213,8 @@ class StageProblem {
   private:
     template <class Job> Failure over_units(int units, Job job);
     template <class Take>
-    Failure over_openings(Worker &worker, Signals &signals, int unit, int first, int last, const double *state,
-                          const double *noises, Take take) const;
+    Failure over_openings(int units, const double *states, const int *first, const int *last, const double *noises,
+                          const int8_t *bases, int basis_length, int8_t *bases_out, Take take);
     StageData data_;
     std::vector<double> noise_weights_;
     Options options_;

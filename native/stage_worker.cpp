@@ -95,6 +95,7 @@ bool Worker::solve(const double *state, const double *noise, const std::vector<S
     }
     for (size_t k = 0; k < rows_.size(); ++k)
         if (row_dual[data_.rows() + k] != 0.0) used_[rows_[k]] = 1;
+    weigh_extras();
     return true;
 }
 
@@ -124,7 +125,7 @@ void Worker::factor_anew() {
 }
 
 // Multipliers of planes and cuts, and what they come to on the carried part of the outgoing state.
-void Worker::weigh_extras() const {
+void Worker::weigh_extras() {
     const int carried = data_.carried(), planes = data_.planes.count();
     std::fill(multiplier_.begin(), multiplier_.end(), 0.0);
     for (size_t k = 0; k < rows_.size(); ++k) multiplier_[rows_[k]] = row_dual[data_.rows() + k];
@@ -138,7 +139,6 @@ void Worker::weigh_extras() const {
 
 void Worker::add_slope(double weight, double *slope) const {
     const double unit = weight * data_.cost_scale;
-    weigh_extras();
     add_moved(data_.row_state, row_dual, unit, slope);
     add_moved(data_.planes.state, multiplier_, unit, slope);
     add_moved(data_.carried_state, carried_weight_, unit, slope);
@@ -148,7 +148,6 @@ HighsStart Worker::start_of(const double *noise) const {
     HighsStart start{std::vector<int>(data_.columns()), std::vector<int>(total_rows()),
                      dual_objective / data_.cost_scale, std::vector<double>(data_.noises, 0.0)};
     Highs_getBasis(highs, start.columns.data(), start.rows.data());
-    weigh_extras();
     add_moved(data_.row_noise, row_dual, 1.0, start.slope.data());
     add_moved(data_.carried_noise, carried_weight_, 1.0, start.slope.data());
     for (int i = 0; i < data_.noises; ++i) start.value -= start.slope[i] * noise[i];
