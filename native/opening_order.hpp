@@ -8,11 +8,12 @@
 
 class OpeningOrder {
   public:
-    // Of `count` openings with noises (count, width), each of which counts by its weight (width).
-    OpeningOrder(int count, const double *noises, const std::vector<double> &weight);
+    // Of `count` openings with noises (count, width), each of which counts by its weight (width); of the basis that
+    // the unit starts from, the noise whose optimum it is, or null.
+    OpeningOrder(int count, const double *noises, const std::vector<double> &weight, const double *of_start);
 
-    // The opening to solve now, those before it being solved: the first one, then whichever is nearest to any of
-    // these. -1 if none is left.
+    // The opening to solve now, those before it being solved: whichever is nearest to any of these, at first to the
+    // noise of the start, or the first one if that has none. -1 if none is left.
     int next();
     // The solved opening that it should start from, by distance and promise alike; -1 if there is none.
     // promise(opening): the dual bound that its optimum promises the one to solve.
@@ -24,12 +25,13 @@ class OpeningOrder {
 
   private:
     int best_start() const;
+    void measure(const double *from);
     const double *noises_;
     const std::vector<double> &weight_;
     int now_ = -1;
     std::vector<char> is_left_;
     std::vector<int> solved_;       // in the order in which they were
     std::vector<double> promised_;  // by each of these
-    std::vector<double> distance_;  // by opening: from the one to solve now
-    std::vector<double> nearest_;   // by opening: from the nearest solved one
+    std::vector<double> distance_;  // by opening: from the one to solve now, or the start's noise
+    std::vector<double> nearest_;   // by opening: the least of the distances before
 };

@@ -76,16 +76,16 @@ template <class Job> Failure StageProblem::over_units(int units, Job job) {
 // Solves the openings first .. last - 1 of every unit, and calls take(worker, unit, opening) after each.
 template <class Take>
 Failure StageProblem::over_openings(int units, const double *states, const int *first, const int *last,
-                                    const double *noises, const int8_t *bases, int basis_length, int8_t *bases_out,
-                                    Take take) {
+                                    const double *noises, const GivenStarts &given, int8_t *bases_out, Take take) {
     const size_t length = this->basis_length();
     return over_units(units, [&](Worker &worker, int unit, Signals &signals) -> Failure {
         const double *state = states + static_cast<size_t>(unit) * data_.states_in;
         const auto noise_of = [&](int place) {
             return noises + static_cast<size_t>(first[unit] + place) * data_.noises;
         };
-        worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
-        OpeningOrder order(last[unit] - first[unit], noise_of(0), noise_weights_);
+        worker.begin(given.bases + static_cast<size_t>(unit) * given.length, given.length);
+        const double *of_start = given.noises ? given.noises + static_cast<size_t>(unit) * data_.noises : nullptr;
+        OpeningOrder order(last[unit] - first[unit], noise_of(0), noise_weights_, of_start);
         std::vector<HighsStart> starts(last[unit] - first[unit]);
         int before = -1;
         for (int place = order.next(); place >= 0; place = order.next()) {
@@ -108,12 +108,12 @@ Failure StageProblem::over_openings(int units, const double *states, const int *
 }
 
 Failure StageProblem::expectation(int units, const double *states, const int *first, const int *last,
-                                  const double *noises, const double *probabilities, const int8_t *bases,
-                                  int basis_length, double *values, double *slopes, int8_t *bases_out) {
+                                  const double *noises, const double *probabilities, const GivenStarts &given,
+                                  double *values, double *slopes, int8_t *bases_out) {
     const size_t width = data_.states_in;
     std::fill(values, values + units, 0.0);
     std::fill(slopes, slopes + units * width, 0.0);
-    return over_openings(units, states, first, last, noises, bases, basis_length, bases_out,
+    return over_openings(units, states, first, last, noises, given, bases_out,
                          [&](const Worker &worker, int unit, int opening) {
                              values[unit] += probabilities[opening] * worker.dual_objective;
                              worker.add_slope(probabilities[opening], slopes + unit * width);
@@ -121,10 +121,10 @@ Failure StageProblem::expectation(int units, const double *states, const int *fi
 }
 
 Failure StageProblem::by_opening(int units, const double *states, const int *first, const int *last,
-                                 const double *noises, const int8_t *bases, int basis_length, int most,
-                                 double *values, double *slopes, int8_t *bases_out) {
+                                 const double *noises, const GivenStarts &given, int most, double *values,
+                                 double *slopes, int8_t *bases_out) {
     const size_t width = data_.states_in;
-    return over_openings(units, states, first, last, noises, bases, basis_length, bases_out,
+    return over_openings(units, states, first, last, noises, given, bases_out,
                          [&](const Worker &worker, int unit, int opening) {
                              const size_t place = static_cast<size_t>(unit) * most + (opening - first[unit]);
                              values[place] = worker.dual_objective;

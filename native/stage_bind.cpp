@@ -33,6 +33,17 @@ Planes planes_of(const PlaneArrays &arrays) {
 
 constexpr Require require{"StageProblem"};
 
+// What units start from; no row of noises says that nobody knows any.
+GivenStarts given_starts(const StageProblem &problem, size_t units, const In<int8_t, 2> &bases,
+                         const In<double, 2> &noises) {
+    const int length = static_cast<int>(bases.shape(1));
+    require(bases.shape(0) == units && length <= problem.basis_length(), "bases");
+    const bool known = noises.shape(0) > 0;
+    require(!known || (noises.shape(0) == units && static_cast<int>(noises.shape(1)) == problem.data().noises),
+            "start_noises");
+    return {bases.data(), length, known ? noises.data() : nullptr};
+}
+
 FailureTuple tuple_of(const Failure &failure) { return {failure.unit, failure.opening, failure.status}; }
 
 }  // namespace
@@ -87,7 +98,7 @@ void bind_stage(nb::module_ &m) {
              })
         .def("expectation",
              [](StageProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,
-                In<double, 1> probabilities, In<int8_t, 2> bases, Out<double, 1> values,
+                In<double, 1> probabilities, In<int8_t, 2> bases, In<double, 2> start_noises, Out<double, 1> values,
                 Out<double, 2> slopes, Out<int8_t, 2> bases_out) {
                  const size_t units = states.shape(0);
                  const int length = self.basis_length();
@@ -95,7 +106,7 @@ void bind_stage(nb::module_ &m) {
                  require(static_cast<int>(noises.shape(1)) == self.data().noises, "noises");
                  require(probabilities.size() == noises.shape(0), "probabilities");
                  require.parts(first, last, units, noises.shape(0));
-                 require(bases.shape(0) == units && static_cast<int>(bases.shape(1)) <= length, "bases");
+                 const GivenStarts given = given_starts(self, units, bases, start_noises);
                  require(values.size() == units && slopes.shape(0) == units, "values or slopes");
                  require(slopes.shape(1) == states.shape(1), "slopes");
                  require(bases_out.shape(0) == units && static_cast<int>(bases_out.shape(1)) == length,
@@ -103,12 +114,12 @@ void bind_stage(nb::module_ &m) {
                  nb::gil_scoped_release nogil;
                  return tuple_of(self.expectation(
                      static_cast<int>(units), states.data(), first.data(), last.data(), noises.data(),
-                     probabilities.data(), bases.data(), static_cast<int>(bases.shape(1)), values.data(),
-                     slopes.data(), bases_out.data()));
+                     probabilities.data(), given, values.data(), slopes.data(), bases_out.data()));
              })
         .def("by_opening",
              [](StageProblem &self, In<double, 2> states, In<int, 1> first, In<int, 1> last, In<double, 2> noises,
-                In<int8_t, 2> bases, Out<double, 2> values, Out<double, 3> slopes, Out<int8_t, 2> bases_out) {
+                In<int8_t, 2> bases, In<double, 2> start_noises, Out<double, 2> values, Out<double, 3> slopes,
+                Out<int8_t, 2> bases_out) {
                  const size_t units = states.shape(0), most = values.shape(1);
                  const int length = self.basis_length();
                  require(static_cast<int>(states.shape(1)) == self.data().states_in, "states");
@@ -116,7 +127,7 @@ void bind_stage(nb::module_ &m) {
                  require.parts(first, last, units, noises.shape(0));
                  for (size_t k = 0; k < units; ++k)
                      require(last.data()[k] - first.data()[k] <= static_cast<int>(most), "first or last");
-                 require(bases.shape(0) == units && static_cast<int>(bases.shape(1)) <= length, "bases");
+                 const GivenStarts given = given_starts(self, units, bases, start_noises);
                  require(values.shape(0) == units && slopes.shape(0) == units && slopes.shape(1) == most,
                          "values or slopes");
                  require(slopes.shape(2) == states.shape(1), "slopes");
@@ -125,8 +136,7 @@ void bind_stage(nb::module_ &m) {
                  nb::gil_scoped_release nogil;
                  return tuple_of(self.by_opening(
                      static_cast<int>(units), states.data(), first.data(), last.data(), noises.data(),
-                     bases.data(), static_cast<int>(bases.shape(1)), static_cast<int>(most), values.data(),
-                     slopes.data(), bases_out.data()));
+                     given, static_cast<int>(most), values.data(), slopes.data(), bases_out.data()));
              })
         .def("dispatch",
              [](StageProblem &self, In<double, 2> states, In<double, 2> noises, In<int8_t, 2> bases,

@@ -28,9 +28,9 @@ std::string StageProblem::explain(const double *state, const double *noise,
                                   const std::vector<std::string> &column_names, const std::string &path,
                                   std::vector<int> &conflict_rows, std::vector<int> &conflict_columns) {
     Worker worker(data_, cuts_, options_);
-    std::vector<int> all(extras());
-    std::iota(all.begin(), all.end(), 0);
-    worker.choose_rows(all);
+    std::vector<int> every(cuts());
+    std::iota(every.begin(), every.end(), data_.planes.count());
+    worker.choose_rows(every);
     worker.solve(state, noise, {});
     const int named = data_.rows() + data_.planes.count(), rows = data_.rows() + extras();
     for (int j = 0; j < data_.columns(); ++j) Highs_passColName(worker.highs, j, column_names[j].c_str());

@@ -1,13 +1,13 @@
 // One stage problem on HiGHS, solved for batches of (incoming state, noise) pairs.
 //
 //   min c·x + θ    row_lower + T·s + N·ω <= A x <= row_upper + T·s + N·ω
-//                  P x <= plane_upper + Q·s                                     many, few of them binding
+//                  P x <= plane_upper + Q·s                                     planes
 //                  θ - β_decided·x_state >= α + β_carried·(k0 + K·s + L·ω)      one row a cut
 //
-// The incoming state s and the noise ω move bounds only. Planes and cuts stand apart from the core rows and are
-// numbered together, planes first. Not every one is a row: the caller chooses a working set of cuts, a start basis
-// brings the planes and cuts that were binding with it, and others join the LP when a solution violates them, for
-// the rest of that unit of work.
+// The incoming state s and the noise ω move bounds only. Planes and cuts, the extras, stand apart from the core rows and
+// are numbered together, planes first. Every plane is a row. Not every cut is: the caller chooses a working set, a start
+// basis brings those that were binding with it, and others join the LP when a solution violates them, for the rest
+// of that unit of work.
 //
 // A unit of work (one trial point with some openings in order, or one dispatch) begins with clearSolver and a
 // start basis that the caller gives, so its result is a function of the problem, the cuts, that basis and its
@@ -90,7 +90,7 @@ struct Failure {
     int unit = -1, opening = -1, status = 0;
 };
 
-// Status of a plane or cut in a basis: a HiGHS status, or this where it is basic (not binding) in the basis
+// Status of a plane or cut in a basis: a HiGHS status, or this where a cut is basic (not binding) in the basis
 // itself but was binding in another opening of the same unit.
 constexpr int8_t kUsedLater = 5;
 
@@ -98,6 +98,13 @@ constexpr int8_t kUsedLater = 5;
 struct CutStore {
     std::vector<double> intercept, decided, carried;  // (C), (C, decided), (C, carried)
     int count() const { return static_cast<int>(intercept.size()); }
+};
+
+// What units of work start from: a basis each, and the noises whose optima they are, null if nobody knows.
+struct GivenStarts {
+    const int8_t *bases = nullptr;
+    int length = 0;
+    const double *noises = nullptr;
 };
 
 // What a worker has done.
@@ -122,8 +129,8 @@ class Worker {
     Worker(const Worker &) = delete;
     Worker &operator=(const Worker &) = delete;
 
-    void choose_rows(const std::vector<int> &extras);  // the working set from now on, ascending
-    void add_rows(const std::vector<int> &extras);     // more of it
+    void choose_rows(const std::vector<int> &cuts);  // the working set from now on, ascending, as extras
+    void add_rows(const std::vector<int> &cuts);     // more of it
     // Begins a unit: clearSolver, the working set, then the start basis (of length 0: slacks).
     void begin(const int8_t *basis, int length);
     // Solves for one right-hand side, climbing `ladder` if need be; false when nothing helped.
@@ -133,7 +140,7 @@ class Worker {
     void start_from(const HighsStart &start);            // one of this unit
     void next_state(double *out) const;                  // after solve
     void basis(int8_t *out) const;                       // columns, core rows, planes, cuts
-    void mark_used(int8_t *basis) const;                 // planes and cuts that were binding since begin
+    void mark_used(int8_t *basis) const;                 // cuts that were binding since begin
 
     std::vector<double> x, row_value, row_dual;
     double objective = 0.0, dual_objective = 0.0;  // unscaled
@@ -157,22 +164,21 @@ class Worker {
     void factor_anew();
     void weigh_extras();
     bool climb(const std::vector<Step> &ladder);
-    void find_violated();
+    int violated_cut() const;
     int extras() const { return data_.planes.count() + cuts_.count(); }
     int total_rows() const { return data_.rows() + static_cast<int>(rows_.size()); }
     const StageData &data_;
     const CutStore &cuts_;
     Options options_;
     // Planes and cuts are the extras: plane p has the number p, cut k the number planes + k.
-    std::vector<int> rows_;     // the extra of each row behind the core: the working set, then what joined it
-    int chosen_ = 0;            // rows of the working set
+    std::vector<int> rows_;  // the extra of each row behind the core: planes, the working set, then what joined it
+    int chosen_ = 0;         // of these, planes and the working set
     std::vector<char> is_row_, used_;  // by extra
     std::vector<double> height_;       // bound of each extra's row for the right-hand side at hand
-    std::vector<int> violated_;
-    std::vector<int> moving_rows_, moving_set_;  // core rows that move at all; all that move now
+    std::vector<int> moving_rows_;  // core rows that move at all
     std::vector<double> cost_, reduced_cost_;  // scaled
     double reduced_cost_tolerance_ = 0.0;
-    std::vector<double> moving_lower_, moving_upper_, shift_, lower_now_, upper_now_;
+    std::vector<double> shift_, lower_now_, upper_now_;
     std::vector<double> carried_;
     std::vector<double> multiplier_, carried_weight_;  // of extras, and of the carried state, since the last solve
     mutable std::vector<int> column_status_, row_status_;
@@ -189,12 +195,11 @@ class StageProblem {
     // Of each of `units` states: the optimal values and slopes of its openings first .. last - 1, weighted by
     // their probabilities and summed in order.
     Failure expectation(int units, const double *states, const int *first, const int *last,
-                        const double *noises, const double *probabilities, const int8_t *bases,
-                        int basis_length, double *values, double *slopes, int8_t *bases_out);
+                        const double *noises, const double *probabilities, const GivenStarts &given,
+                        double *values, double *slopes, int8_t *bases_out);
     // The same, each opening on its own: `most` places a unit, those beyond its openings left as they are.
     Failure by_opening(int units, const double *states, const int *first, const int *last, const double *noises,
-                       const int8_t *bases, int basis_length, int most, double *values, double *slopes,
-                       int8_t *bases_out);
+                       const GivenStarts &given, int most, double *values, double *slopes, int8_t *bases_out);
     // Optimal dispatch of each of `units` pairs of state and noise.
     Failure dispatch(int units, const double *states, const double *noises, const int8_t *bases,
                      int basis_length, double *objectives, double *futures, double *next_states,
@@ -214,7 +219,7 @@ class StageProblem {
     template <class Job> Failure over_units(int units, Job job);
     template <class Take>
     Failure over_openings(int units, const double *states, const int *first, const int *last, const double *noises,
-                          const int8_t *bases, int basis_length, int8_t *bases_out, Take take);
+                          const GivenStarts &given, int8_t *bases_out, Take take);
     StageData data_;
     std::vector<double> noise_weights_;
     Options options_;

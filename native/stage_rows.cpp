@@ -1,4 +1,4 @@
-// Worker's rows: which planes and cuts are in the LP, how bounds follow the right-hand side, what is violated.
+// Worker's rows: which cuts are in the LP beside the planes, how bounds follow the right-hand side, what is violated.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,21 +9,21 @@
 
 namespace {
 
-// A plane or cut joins the LP when it is violated by more than this, relative to what it limits.
+// A cut joins the LP when it is violated by more than this, relative to what it limits.
 constexpr double kViolationTolerance = 1e-9;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-void Worker::choose_rows(const std::vector<int> &extras) {
-    drop_rows(0);
-    append_rows(extras);
+void Worker::choose_rows(const std::vector<int> &cuts) {
+    drop_rows(data_.planes.count());
+    append_rows(cuts);
     chosen_ = static_cast<int>(rows_.size());
 }
 
-void Worker::add_rows(const std::vector<int> &extras) {
+void Worker::add_rows(const std::vector<int> &cuts) {
     drop_rows(chosen_);
-    append_rows(extras);
+    append_rows(cuts);
     chosen_ = static_cast<int>(rows_.size());
 }
 
@@ -96,28 +96,16 @@ void Worker::move_bounds(const double *state, const double *noise) {
     std::fill(shift_.begin(), shift_.end(), 0.0);
     data_.row_state.add_products(state, shift_);
     data_.row_noise.add_products(noise, shift_);
-    moving_lower_.clear();
-    moving_upper_.clear();
-    moving_set_ = moving_rows_;
     for (int row : moving_rows_) {
         lower_now_[row] = data_.row_lower[row] + shift_[row];
         upper_now_[row] = data_.row_upper[row] + shift_[row];
-        moving_lower_.push_back(lower_now_[row]);
-        moving_upper_.push_back(upper_now_[row]);
     }
     raise_extras(state, noise);
-    for (size_t k = 0; k < rows_.size(); ++k) {
-        const int row = data_.rows() + static_cast<int>(k);
-        const bool is_plane = rows_[k] < data_.planes.count();
-        if (!is_plane && data_.carried() == 0) continue;
-        (is_plane ? upper_now_ : lower_now_)[row] = height_[rows_[k]];
-        moving_set_.push_back(row);
-        moving_lower_.push_back(lower_now_[row]);
-        moving_upper_.push_back(upper_now_[row]);
-    }
-    if (!moving_set_.empty())
-        Highs_changeRowsBoundsBySet(highs, static_cast<int>(moving_set_.size()), moving_set_.data(),
-                                    moving_lower_.data(), moving_upper_.data());
+    for (size_t k = 0; k < rows_.size(); ++k)
+        (rows_[k] < data_.planes.count() ? upper_now_ : lower_now_)[data_.rows() + k] = height_[rows_[k]];
+    // As one range: of a set HiGHS sorts the indices, which takes longer than rows that stay as they are.
+    if (total_rows() > 0)
+        Highs_changeRowsBoundsByRange(highs, 0, total_rows() - 1, lower_now_.data(), upper_now_.data());
 }
 
 // Heights of planes and cuts, and the carried part of the outgoing state.
@@ -136,33 +124,23 @@ void Worker::raise_extras(const double *state, const double *noise) {
     }
 }
 
-// Of what is outside the LP and violated: every plane, since one that joins alone is followed by its neighbour, and
-// the worst cut, of several the first.
-void Worker::find_violated() {
-    violated_.clear();
-    const Planes &planes = data_.planes;
-    for (int plane = 0; plane < planes.count(); ++plane) {
-        if (is_row_[plane]) continue;
-        double violation = -height_[plane];
-        for (int k = planes.start[plane]; k < planes.start[plane + 1]; ++k)
-            violation += planes.value[k] * x[planes.index[k]];
-        if (violation > kViolationTolerance * std::max(1.0, std::abs(x[planes.column[plane]])))
-            violated_.push_back(plane);
-    }
-    if (cuts_.count() == 0) return;
+// Of the cuts outside the LP the most violated one, of several the first; -1 if none is.
+int Worker::violated_cut() const {
+    if (cuts_.count() == 0) return -1;
+    const int planes = data_.planes.count();
     const int decided = data_.decided();
     const double theta = x[data_.future_column] / data_.cost_scale;
     double worst = kViolationTolerance * std::max(1.0, std::abs(theta));
     int found = -1;
     for (int cut = 0; cut < cuts_.count(); ++cut) {
-        if (is_row_[planes.count() + cut]) continue;
-        double violation = height_[planes.count() + cut] - theta;
+        if (is_row_[planes + cut]) continue;
+        double violation = height_[planes + cut] - theta;
         for (int i = 0; i < decided; ++i)
             violation += cuts_.decided[static_cast<size_t>(cut) * decided + i] * x[data_.state_columns[i]];
         if (violation > worst) {
             worst = violation;
-            found = planes.count() + cut;
+            found = planes + cut;
         }
     }
-    if (found >= 0) violated_.push_back(found);
+    return found;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "interfaces/highs_c_api.h"
@@ -56,6 +57,10 @@ Worker::Worker(const StageData &data, const CutStore &cuts, const Options &optio
     column_status_.resize(data.columns());
     resize_rows();
     know_extras();
+    std::vector<int> planes(data.planes.count());
+    std::iota(planes.begin(), planes.end(), 0);
+    append_rows(planes);
+    chosen_ = static_cast<int>(rows_.size());
 }
 
 Worker::~Worker() { Highs_destroy(highs); }
@@ -67,11 +72,10 @@ void Worker::begin(const int8_t *basis, int length) {
     if (length == 0) return;
     const int core = data_.columns() + data_.rows();
     const int planes = data_.planes.count();
-    std::vector<int> missing;  // binding in the basis, or a plane that was in another opening: it must be a row
-    for (int extra = 0; extra < length - core; ++extra) {
-        const int8_t basic = basis[core + extra];
-        const bool is_used = basic != kHighsBasisStatusBasic && (basic != kUsedLater || extra < planes);
-        if (is_used && !is_row_[extra]) missing.push_back(extra);
+    std::vector<int> missing;  // cuts that are binding in the basis: each must be a row
+    for (int extra = planes; extra < length - core; ++extra) {
+        const int8_t status = basis[core + extra];
+        if (status != kHighsBasisStatusBasic && status != kUsedLater && !is_row_[extra]) missing.push_back(extra);
     }
     append_rows(missing);
     for (int j = 0; j < data_.columns(); ++j) column_status_[j] = basis[j];
@@ -89,9 +93,9 @@ bool Worker::solve(const double *state, const double *noise, const std::vector<S
     ++counts.solves;
     for (;;) {
         if (!run_and_check(kGoodGap) && !climb(ladder)) return false;
-        find_violated();
-        if (violated_.empty()) break;
-        append_rows(violated_);
+        const int violated = violated_cut();
+        if (violated < 0) break;
+        append_rows({violated});
     }
     for (size_t k = 0; k < rows_.size(); ++k)
         if (row_dual[data_.rows() + k] != 0.0) used_[rows_[k]] = 1;
@@ -179,6 +183,6 @@ void Worker::basis(int8_t *out) const {
 
 void Worker::mark_used(int8_t *basis) const {
     int8_t *extra = basis + data_.columns() + data_.rows();
-    for (int k = 0; k < extras(); ++k)
+    for (int k = data_.planes.count(); k < extras(); ++k)
         if (used_[k] && extra[k] == kHighsBasisStatusBasic) extra[k] = kUsedLater;
 }

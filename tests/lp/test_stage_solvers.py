@@ -204,26 +204,49 @@ def test_costs_are_scaled_by_a_power_of_two_so_that_the_largest_is_large():
     assert 2**14.5 <= 500.0 / scale < 2**15.5
 
 
-def test_an_opening_starts_from_the_nearest_optimum_of_its_unit_not_from_the_last():
-    """Around the first one others ask for more at a place each: one would have to undo what another did."""
-    places = 5
+PLACES = 5
+AROUND = np.vstack([np.zeros(PLACES), 20.0 * np.eye(PLACES)])
+"""Openings around the first one, that ask for more at a place each: one would have to undo what another did."""
+
+
+@pytest.fixture
+def star():
+    """A problem for openings :data:`AROUND`, by HiGHS."""
     lp = Assembly("star")
-    for place in range(places):
+    for place in range(PLACES):
         demand = lp.row(f"demand{place}", 10.0, 10.0)
         for j in range(6):
             lp.add(demand, lp.column(f"g{place},{j}", cost=1.0 + j + place / 7, upper=7.0), 1.0)
         lp.move_by_noise(demand, place, 1.0)
     template = lp.template(
-        states_in=1, noises=places, state_columns=[], carried_constant=[], carried_state=[], carried_noise=[]
+        states_in=1, noises=PLACES, state_columns=[], carried_constant=[], carried_state=[], carried_noise=[]
     )
-    openings = np.vstack([np.zeros(places), 20.0 * np.eye(places)])
+    return HighsSolver(template, future_lower=None)
 
-    def pivots(which):
-        solver = HighsSolver(template, future_lower=None)
-        solver.expectation(np.zeros((1, 1)), openings[which], np.full(len(which), 0.1), Starts.slacks(1))
-        return solver.counts.pivots
 
-    alone = pivots([0])
-    more = [pivots([0, k]) - alone for k in range(1, places + 1)]
+def pivots_of(solver, which, start):
+    """Of a unit with openings *which* of those around the first."""
+    before = solver.counts.pivots
+    solver.expectation(np.zeros((1, 1)), AROUND[which], np.full(len(which), 0.1), start)
+    return solver.counts.pivots - before
+
+
+def test_an_opening_starts_from_the_nearest_optimum_of_its_unit_not_from_the_last(star):
+    alone = pivots_of(star, [0], Starts.slacks(1))
+    more = [pivots_of(star, [0, k], Starts.slacks(1)) - alone for k in range(1, PLACES + 1)]
     assert min(more) > 0
-    assert pivots([0, *range(1, places + 1)]) == alone + sum(more)
+    assert pivots_of(star, [0, *range(1, PLACES + 1)], Starts.slacks(1)) == alone + sum(more)
+
+
+@pytest.mark.parametrize("met", range(PLACES + 1))
+def test_the_opening_that_a_dispatch_met_goes_first_where_a_unit_starts_from_it(star, met):
+    every = list(range(PLACES + 1))
+    noise = AROUND[met : met + 1].copy()
+    basis = star.dispatch(np.zeros((1, 1)), noise, Starts.slacks(1), bases=True).basis
+    start = Starts(np.zeros(1, dtype=np.int64), basis, noise)
+    assert pivots_of(star, [met], start) == 0
+    back = pivots_of(star, [0], start)  # from it to the first one, around which the others are
+    more = [pivots_of(star, [0, k], start) - back for k in every if k not in (0, met)]
+    assert pivots_of(star, every, start) == back + sum(more)
+    backwards = every[::-1]  # which solves the same ones, whatever comes first in the unit
+    assert pivots_of(star, backwards, start) == back + sum(more)

@@ -27,6 +27,7 @@ from pycobre.lp.solution import StageUnsolved as StageUnsolved
 from pycobre.lp.solver import StageSolver as StageSolver
 from pycobre.lp.solver import cost_scale_of as cost_scale_of
 from pycobre.lp.sparse import Sparse as Sparse
+from pycobre.lp.starts import Dispatched as Dispatched
 from pycobre.lp.starts import Starts as Starts
 from pycobre.lp.state import StateLayout as StateLayout
 from pycobre.lp.template import StageTemplate as StageTemplate

@@ -16,7 +16,7 @@ from pycobre.lp.solution import Dispatch, Expectation, Explanation, OpeningCosts
 from pycobre.lp.solver import StageSolver, all_openings
 from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
-from pycobre.lp.starts import Starts
+from pycobre.lp.starts import Dispatched, Starts
 from pycobre.lp.template import StageTemplate
 
 MOST_ROWS = 500
@@ -123,10 +123,10 @@ class DenseSolver(StageSolver):
         return self._problem.takes_turns or self._problem.starts < FEW_STARTS
 
     def take_dispatched(
-        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+        self, came_by: NDArray[np.int64], ended: Dispatched, passes: NDArray[np.int64]
     ) -> Starts:
         """Kept among others, of which a unit chooses."""
-        self.keep_starts(came_by, bases[np.newaxis])
+        self.keep_starts(came_by, ended.bases[np.newaxis])
         return Starts(passes)
 
     @property

@@ -17,7 +17,7 @@ from pycobre.lp.basis import BasisArray
 from pycobre.lp.solution import Dispatch, Expectation, Explanation, OpeningCosts, SolverCounts, StageUnsolved
 from pycobre.lp.solver import StageSolver
 from pycobre.lp.sparse import FloatArray, IntArray
-from pycobre.lp.starts import Starts
+from pycobre.lp.starts import Dispatched, Starts
 from pycobre.lp.template import StageTemplate
 
 
@@ -123,10 +123,10 @@ class HeadSolver(StageSolver):
         return self._trained.wants_dispatched
 
     def take_dispatched(
-        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+        self, came_by: NDArray[np.int64], ended: Dispatched, passes: NDArray[np.int64]
     ) -> Starts:
         """By the trained solver."""
-        return self._trained.take_dispatched(came_by, bases, passes)
+        return self._trained.take_dispatched(came_by, ended, passes)
 
     @property
     def keeps_starts(self) -> bool:

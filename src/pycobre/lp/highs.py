@@ -23,7 +23,7 @@ from pycobre.lp.solution import (
 from pycobre.lp.solver import StageSolver, all_openings
 from pycobre.lp.sparse import FloatArray, IntArray
 from pycobre.lp.stage_data import stage_data
-from pycobre.lp.starts import PassBases, Starts
+from pycobre.lp.starts import Dispatched, PassBases, Starts
 from pycobre.lp.template import StageTemplate
 from pycobre.lp.words import explain_in_words, states_behind
 
@@ -39,7 +39,7 @@ _STATUS = {
 
 
 class HighsSolver(StageSolver):
-    """The reference solver: HiGHS's dual simplex over a working set of planes and cuts.
+    """The reference solver: HiGHS's dual simplex over all planes and a working set of cuts.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ class HighsSolver(StageSolver):
         return True
 
     def take_dispatched(
-        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+        self, came_by: NDArray[np.int64], ended: Dispatched, passes: NDArray[np.int64]
     ) -> Starts:
         """Each from its own; one that was not dispatched takes that of the first that was."""
         place = np.minimum(np.searchsorted(came_by, passes), len(came_by) - 1)
-        return Starts(np.where(came_by[place] == passes, place, 0), bases)
+        return Starts(np.where(came_by[place] == passes, place, 0), *ended)
 
     @property
     def keeps_starts(self) -> bool:
@@ -135,6 +135,7 @@ class HighsSolver(StageSolver):
             openings,
             probability,
             self.bases_of(starts),
+            starts.brought_noises(),
             result.value,
             result.slope,
             result.basis,
@@ -148,7 +149,14 @@ class HighsSolver(StageSolver):
         """One native call, likewise."""
         result = OpeningCosts.room(states, part, self.basis_length)
         failed = self._problem.by_opening(
-            states, *part, openings, self.bases_of(starts), result.value, result.slope, result.basis
+            states,
+            *part,
+            openings,
+            self.bases_of(starts),
+            starts.brought_noises(),
+            result.value,
+            result.slope,
+            result.basis,
         )
         _raise_if(failed)
         return result

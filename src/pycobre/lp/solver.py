@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pycobre.lp.basis import BasisArray, BasisNames
 from pycobre.lp.solution import Dispatch, Expectation, Explanation, OpeningCosts, SolverCounts
 from pycobre.lp.sparse import FloatArray, IntArray
-from pycobre.lp.starts import Starts
+from pycobre.lp.starts import Dispatched, Starts
 from pycobre.lp.template import StageTemplate
 
 
@@ -64,8 +64,7 @@ class StageSolver(ABC):
     def choose_rows(self, cuts: NDArray[np.int32]) -> None:
         """Keep only *cuts*, positions in the order in which they were added, ascending, as rows of the LP.
 
-        The others join it where a solution violates them: the optimum is the same, and quicker to find. No
-        plane is chosen: a unit of work begins with those that matter in its start basis.
+        The others join it where a solution violates them: the optimum is the same, and quicker to find.
         """
 
     @abstractmethod
@@ -81,11 +80,11 @@ class StageSolver(ABC):
     @property
     @abstractmethod
     def wants_dispatched(self) -> bool:
-        """Whether a backward pass gains by the bases that the dispatches of its iteration ended with."""
+        """Whether a backward pass gains by what the dispatches of its iteration ended with."""
 
     @abstractmethod
     def take_dispatched(
-        self, came_by: NDArray[np.int64], bases: BasisArray, passes: NDArray[np.int64]
+        self, came_by: NDArray[np.int64], ended: Dispatched, passes: NDArray[np.int64]
     ) -> Starts:
         """Where units of forward *passes* (M,) start in a backward pass, given what dispatches ended with.
 
@@ -93,8 +92,8 @@ class StageSolver(ABC):
         ----------
         came_by : (K,)
             The forward passes that were dispatched, ascending.
-        bases : (K, L)
-            What each ended with.
+        ended
+            What each of the K ended with.
         """
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,13 @@ class Starts:
     bases : (K, L)
         As :class:`~pycobre.lp.Expectation` has them; of length zero for none. ``None`` for those that the
         solver keeps.
+    noises : (K, D)
+        Those whose optima the *bases* are; ``None`` where that is not known.
     """
 
     own: NDArray[np.int64]
     bases: BasisArray | None = None
+    noises: NDArray[np.float64] | None = None
 
     @classmethod
     def slacks(cls, units: int) -> Starts:
@@ -44,9 +48,24 @@ class Starts:
             return np.empty((len(self.own), 0), dtype=np.int8)
         return np.ascontiguousarray(self.bases[self.own])
 
+    def brought_noises(self) -> NDArray[np.float64]:
+        """The noise (M, D) whose optimum each unit's basis is; of no rows where that is not known."""
+        if self.noises is None:
+            return np.empty((0, 0))
+        return np.ascontiguousarray(self.noises[self.own])
+
     def some(self, units: NDArray[np.int64]) -> Starts:
         """Those of *units*, by position."""
-        return Starts(self.own.take(units), self.bases)
+        return Starts(self.own.take(units), self.bases, self.noises)
+
+
+class Dispatched(NamedTuple):
+    """What M dispatches of one node ended with."""
+
+    bases: BasisArray
+    """(M, L)"""
+    noises: NDArray[np.float64]
+    """(M, D), those that they met."""
 
 
 class PassBases:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from pycobre import _native
 from pycobre.comm import Communicator
-from pycobre.lp import BasisArray, Expectation, OpeningCosts, StageSolver, StageUnsolved, Starts
+from pycobre.lp import BasisArray, Dispatched, Expectation, OpeningCosts, StageSolver, StageUnsolved, Starts
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.paths import Visits
 from pycobre.sddp.policy import Policy
-from pycobre.sddp.work import Units, gather, gather_together, rank_in_group, shifted
+from pycobre.sddp.work import Units, gather_together, rank_in_group, shifted
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -47,7 +47,7 @@ class Backward:
     visits
         Which scenario of the iteration comes by which node, on any rank.
     dispatched
-        By node, the bases (M, L) that this rank's dispatches of the iteration ended with.
+        By node, what this rank's dispatches of the iteration ended with.
     """
 
     policy: Policy
@@ -56,7 +56,7 @@ class Backward:
     iteration: int
     dump_directory: str | None
     visits: Visits
-    dispatched: Mapping[int, BasisArray]
+    dispatched: Mapping[int, Dispatched]
 
     def add_cuts(self, states: FloatArray) -> None:
         """Add this iteration's cuts to the pool and to every rank's solvers.
@@ -138,13 +138,13 @@ class Backward:
         """Where units of the forward *passes* (U,) at *node* start.
 
         From what dispatches there ended with, if the solver gains by it: they had the same incoming states,
-        and another noise.
+        and the noise of one opening.
         """
         solver, here = self.solvers[node], self.visits.at.get(node)
         if here is None or not solver.wants_dispatched:
             return Starts(passes)
-        bases = gather(self.comm, self.dispatched[node], here.counts)
-        return solver.take_dispatched(here.scenario, bases, passes)
+        ended = Dispatched(*gather_together(self.comm, self.dispatched[node], here.counts))
+        return solver.take_dispatched(here.scenario, ended, passes)
 
     def _solve(
         self, node: int, trial: FloatArray, numbers: IntArray, units: Units

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.lp import BasisArray, Dispatch, StageSolver, StageUnsolved, Starts, basis_by_name
+from pycobre.lp import BasisArray, Dispatch, Dispatched, StageSolver, StageUnsolved, Starts, basis_by_name
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.paths import Stop
@@ -77,9 +77,9 @@ class Walk:
         What a cost of the step is worth at the root.
     steps
         The steps themselves, if they were to be kept: by depth, then node.
-    bases
-        By node, those that its dispatches ended with, (M, L) in the order of the scenarios; none of nodes
-        whose solver does not take them, nor where the steps are kept.
+    dispatched
+        By node, what its dispatches ended with, in the order of the scenarios; none of nodes whose solver does
+        not take it, nor where the steps are kept.
     """
 
     node: IntArray
@@ -87,7 +87,7 @@ class Walk:
     cost: FloatArray
     discount: FloatArray
     steps: tuple[tuple[Step, ...], ...]
-    bases: Mapping[int, BasisArray]
+    dispatched: Mapping[int, Dispatched]
 
     def total_cost(self) -> FloatArray:
         """Discounted cost of each scenario, shape (S,), summed in the order of the steps."""
@@ -151,7 +151,7 @@ class _Walkers:
         # The basis of each one's last dispatch, and where it was: a start where the solver keeps none.
         self.last_node = np.full(len(scenarios), ROOT)
         self.last_basis = [np.empty(0, dtype=np.int8)] * len(scenarios)
-        self.bases: dict[int, list[tuple[IntArray, BasisArray]]] = {}  # with the scenarios they are of
+        self.ended: dict[int, list[tuple[IntArray, Dispatched]]] = {}  # with the scenarios they are of
 
     def walk(self) -> Walk:
         """Every step of every scenario."""
@@ -168,11 +168,12 @@ class _Walkers:
             objective = np.concatenate([dispatch.objective for dispatch in self.dispatches])
             future = np.concatenate([dispatch.future for dispatch in self.dispatches])
             costs[paths.scenario, paths.level] = objective - future
-        bases = {node: _in_order(found) for node, found in self.bases.items()}
+        ended = {node: _in_order(found) for node, found in self.ended.items()}
         for node, solver in enumerate(self.solvers):  # those that no scenario of this rank came by
-            if node not in bases and solver.wants_dispatched and not self.keep:
-                bases[node] = np.empty((0, solver.basis_length), dtype=np.int8)
-        return Walk(paths.node, states, costs, paths.discount, tuple(map(tuple, self.steps)), bases)
+            if node not in ended and solver.wants_dispatched and not self.keep:
+                noises = self.graph.nodes[node].openings[:0]
+                ended[node] = Dispatched(np.empty((0, solver.basis_length), dtype=np.int8), noises)
+        return Walk(paths.node, states, costs, paths.discount, tuple(map(tuple, self.steps)), ended)
 
     def _noise(self, stop: Stop, openings: IntArray) -> FloatArray:
         """Noise (M, D) of those at *stop*, from their *openings* or from elsewhere."""
@@ -219,7 +220,7 @@ class _Walkers:
         if self.keep:
             self.steps[stop.level].append(Step(node, members, openings, state, noise, dispatch))
         elif wanted:
-            self.bases.setdefault(node, []).append((members, dispatch.basis))
+            self.ended.setdefault(node, []).append((members, Dispatched(dispatch.basis, noise)))
         if is_new:
             self.last_node[members] = node
             for member, basis in zip(members, dispatch.basis, strict=True):
@@ -241,10 +242,11 @@ class _Walkers:
         return starts
 
 
-def _in_order(found: list[tuple[IntArray, BasisArray]]) -> BasisArray:
-    """Bases of a node's stops, each with its scenarios, in the order of the scenarios."""
+def _in_order(found: list[tuple[IntArray, Dispatched]]) -> Dispatched:
+    """What a node's stops ended with, each with its scenarios, in the order of the scenarios."""
     if len(found) == 1:
         return found[0][1]
-    members, bases = zip(*found, strict=True)
-    ordered: BasisArray = np.concatenate(bases)[np.argsort(np.concatenate(members))]
-    return ordered
+    members, ended = zip(*found, strict=True)
+    order = np.argsort(np.concatenate(members))
+    bases, noises = zip(*ended, strict=True)
+    return Dispatched(np.concatenate(bases)[order], np.concatenate(noises)[order])

@@ -89,7 +89,7 @@ def train(
         clock.append(time.monotonic())
 
         pool.reserve(iteration)
-        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory, visits, forward.bases)
+        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory, visits, forward.dispatched)
         backward.add_cuts(states)
         clock.append(time.monotonic())
 
