@@ -14,7 +14,7 @@ void require_units(const DenseProblem &problem, const In<double, 2> &states, con
                    const Out<uint8_t, 1> &failed) {
     const size_t units = states.shape(0);
     require(static_cast<int>(states.shape(1)) == problem.data().stage.states_in, "states");
-    require(static_cast<int>(noises.shape(1)) == problem.data().stage.noises, "noises");
+    require(static_cast<int>(noises.shape(1)) == problem.data().stage.noises(), "noises");
     require.parts(first, last, units, noises.shape(0));
     require(bases_out.shape(0) == units && static_cast<int>(bases_out.shape(1)) == problem.basis_length(),
             "bases_out");
@@ -106,7 +106,7 @@ void bind_dense(nb::module_ &m) {
                  require(!has_bases || (bases_out.shape(0) == units &&
                                         static_cast<int>(bases_out.shape(1)) == self.basis_length()), "bases_out");
                  require(static_cast<int>(states.shape(1)) == self.data().stage.states_in, "states");
-                 require(noises.shape(0) == units && static_cast<int>(noises.shape(1)) == self.data().stage.noises,
+                 require(noises.shape(0) == units && static_cast<int>(noises.shape(1)) == self.data().stage.noises(),
                          "noises");
                  require(objectives.size() == units && futures.size() == units && failed.size() == units,
                          "objectives, futures or failed");

@@ -131,7 +131,7 @@ void DenseProblem::solve_in_turn(int count, const double *state, const double *n
     static const std::vector<int> alone{0};
     Starts own;
     for (int place = 0; place < count && !signals.raised(); ++place) {
-        data_.place(state, noises + static_cast<size_t>(place) * data_.stage.noises, side[0]);
+        data_.place(state, noises + static_cast<size_t>(place) * data_.stage.noises(), side[0]);
         const Start *start = nullptr;
         bool is_done = false;
         for (int attempt = 0; attempt < 2 && !is_done; ++attempt) {
@@ -167,7 +167,7 @@ bool DenseProblem::solve_units(int units, const double *states, const int *first
         if (task == first_of[unit]) write_basis(optimum.node, bases_out + unit * length);
     };
     const auto noise_of = [&](int unit, int place) {
-        return noises + static_cast<size_t>(first[unit] + place) * data_.stage.noises;
+        return noises + static_cast<size_t>(first[unit] + place) * data_.stage.noises();
     };
     if (takes_turns()) {
         Signals signals;
@@ -249,7 +249,7 @@ bool DenseProblem::dispatch(int units, const double *states, const double *noise
     for (int unit = 0; unit < units; ++unit) {
         const int8_t *basis = bases + static_cast<size_t>(unit) * length;
         tasks.push_back({states + static_cast<size_t>(unit) * stage.states_in,
-                         noises + static_cast<size_t>(unit) * stage.noises, unit});
+                         noises + static_cast<size_t>(unit) * stage.noises(), unit});
         if (length > 0) tasks.back().own.push_back(start_of(basis, extras_of(basis, length)));
     }
     std::fill(failed, failed + units, 1);

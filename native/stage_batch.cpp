@@ -16,7 +16,7 @@ void Counts::add(const Counts &other) {
 }
 
 StageProblem::StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Step> ladder)
-    : data_(std::move(data)), noise_weights_(data_.noise_weights()), options_(std::move(options)),
+    : data_(std::move(data)), options_(std::move(options)),
       ladder_(std::move(ladder)), keep_(keep), workers_(std::max(1, threads)) {
     counts_.recoveries.resize(ladder_.size());
 }
@@ -81,11 +81,11 @@ Failure StageProblem::over_openings(int units, const double *states, const int *
     return over_units(units, [&](Worker &worker, int unit, Signals &signals) -> Failure {
         const double *state = states + static_cast<size_t>(unit) * data_.states_in;
         const auto noise_of = [&](int place) {
-            return noises + static_cast<size_t>(first[unit] + place) * data_.noises;
+            return noises + static_cast<size_t>(first[unit] + place) * data_.noises();
         };
         worker.begin(given.bases + static_cast<size_t>(unit) * given.length, given.length);
-        const double *of_start = given.noises ? given.noises + static_cast<size_t>(unit) * data_.noises : nullptr;
-        OpeningOrder order(last[unit] - first[unit], noise_of(0), noise_weights_, of_start);
+        const double *of_start = given.noises ? given.noises + static_cast<size_t>(unit) * data_.noises() : nullptr;
+        OpeningOrder order(last[unit] - first[unit], noise_of(0), data_.noise_weights, of_start);
         std::vector<HighsStart> starts(last[unit] - first[unit]);
         int before = -1;
         for (int place = order.next(); place >= 0; place = order.next()) {
@@ -93,7 +93,7 @@ Failure StageProblem::over_openings(int units, const double *states, const int *
             const double *noise = noise_of(place);
             const int start = order.start([&](int other) {
                 const HighsStart &from = starts[other];
-                return std::inner_product(noise, noise + data_.noises, from.slope.begin(), from.value);
+                return std::inner_product(noise, noise + data_.noises(), from.slope.begin(), from.value);
             });
             if (start != before) worker.start_from(starts[start]);
             if (!worker.solve(state, noise, ladder_)) return {unit, first[unit] + place, worker.status};
@@ -140,7 +140,7 @@ Failure StageProblem::dispatch(int units, const double *states, const double *no
     return over_units(units, [&](Worker &worker, int unit, Signals &) -> Failure {
         worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
         if (!worker.solve(states + static_cast<size_t>(unit) * data_.states_in,
-                          noises + static_cast<size_t>(unit) * data_.noises, ladder_))
+                          noises + static_cast<size_t>(unit) * data_.noises(), ladder_))
             return {unit, 0, worker.status};
         objectives[unit] = worker.objective;
         futures[unit] = data_.future_column >= 0 ? worker.x[data_.future_column] : 0.0;

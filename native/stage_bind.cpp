@@ -39,7 +39,7 @@ GivenStarts given_starts(const StageProblem &problem, size_t units, const In<int
     const int length = static_cast<int>(bases.shape(1));
     require(bases.shape(0) == units && length <= problem.basis_length(), "bases");
     const bool known = noises.shape(0) > 0;
-    require(!known || (noises.shape(0) == units && static_cast<int>(noises.shape(1)) == problem.data().noises),
+    require(!known || (noises.shape(0) == units && static_cast<int>(noises.shape(1)) == problem.data().noises()),
             "start_noises");
     return {bases.data(), length, known ? noises.data() : nullptr};
 }
@@ -58,18 +58,19 @@ void bind_stage(nb::module_ &m) {
                In<double, 1> row_lower, In<double, 1> row_upper, In<int, 1> start, In<int, 1> index,
                In<double, 1> value, Sparse row_state, Sparse row_noise, const PlaneArrays &planes,
                In<int, 1> state_columns, In<double, 1> carried_constant, Sparse carried_state,
-               Sparse carried_noise, int states_in, int noises, int future_column, double cost_scale) {
+               Sparse carried_noise, In<double, 1> noise_weights, int states_in, int future_column,
+               double cost_scale) {
                 new (self) StageData{vector_of(cost), vector_of(column_lower), vector_of(column_upper),
                                      vector_of(row_lower), vector_of(row_upper), vector_of(value), vector_of(start),
                                      vector_of(index), triplets_of(row_state), triplets_of(row_noise),
                                      planes_of(planes), vector_of(state_columns), vector_of(carried_constant),
-                                     triplets_of(carried_state), triplets_of(carried_noise), states_in, noises,
-                                     future_column, cost_scale};
+                                     triplets_of(carried_state), triplets_of(carried_noise),
+                                     vector_of(noise_weights), states_in, future_column, cost_scale};
             },
             nb::arg("cost"), nb::arg("column_lower"), nb::arg("column_upper"), nb::arg("row_lower"),
             nb::arg("row_upper"), nb::arg("start"), nb::arg("index"), nb::arg("value"), nb::arg("row_state"),
             nb::arg("row_noise"), nb::arg("planes"), nb::arg("state_columns"), nb::arg("carried_constant"),
-            nb::arg("carried_state"), nb::arg("carried_noise"), nb::arg("states_in"), nb::arg("noises"),
+            nb::arg("carried_state"), nb::arg("carried_noise"), nb::arg("noise_weights"), nb::arg("states_in"),
             nb::arg("future_column"), nb::arg("cost_scale"));
     nb::class_<StageProblem>(m, "StageProblem")
         .def(
@@ -103,7 +104,7 @@ void bind_stage(nb::module_ &m) {
                  const size_t units = states.shape(0);
                  const int length = self.basis_length();
                  require(static_cast<int>(states.shape(1)) == self.data().states_in, "states");
-                 require(static_cast<int>(noises.shape(1)) == self.data().noises, "noises");
+                 require(static_cast<int>(noises.shape(1)) == self.data().noises(), "noises");
                  require(probabilities.size() == noises.shape(0), "probabilities");
                  require.parts(first, last, units, noises.shape(0));
                  const GivenStarts given = given_starts(self, units, bases, start_noises);
@@ -123,7 +124,7 @@ void bind_stage(nb::module_ &m) {
                  const size_t units = states.shape(0), most = values.shape(1);
                  const int length = self.basis_length();
                  require(static_cast<int>(states.shape(1)) == self.data().states_in, "states");
-                 require(static_cast<int>(noises.shape(1)) == self.data().noises, "noises");
+                 require(static_cast<int>(noises.shape(1)) == self.data().noises(), "noises");
                  require.parts(first, last, units, noises.shape(0));
                  for (size_t k = 0; k < units; ++k)
                      require(last.data()[k] - first.data()[k] <= static_cast<int>(most), "first or last");
@@ -145,7 +146,7 @@ void bind_stage(nb::module_ &m) {
                  const size_t units = states.shape(0);
                  const StageData &data = self.data();
                  require(static_cast<int>(states.shape(1)) == data.states_in, "states");
-                 require(noises.shape(0) == units && static_cast<int>(noises.shape(1)) == data.noises, "noises");
+                 require(noises.shape(0) == units && static_cast<int>(noises.shape(1)) == data.noises(), "noises");
                  require(bases.shape(0) == units &&
                              static_cast<int>(bases.shape(1)) <= self.basis_length(), "bases");
                  require(objectives.size() == units && futures.size() == units, "objectives or futures");
@@ -172,7 +173,7 @@ void bind_stage(nb::module_ &m) {
                 const std::vector<std::string> &row_names, const std::vector<std::string> &column_names,
                 const std::string &path) {
                  require(static_cast<int>(state.size()) == self.data().states_in, "state");
-                 require(static_cast<int>(noise.size()) == self.data().noises, "noise");
+                 require(static_cast<int>(noise.size()) == self.data().noises(), "noise");
                  require(static_cast<int>(row_names.size()) == self.data().rows() + self.data().planes.count(),
                          "row_names");
                  require(static_cast<int>(column_names.size()) == self.data().columns(), "column_names");

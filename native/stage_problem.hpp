@@ -48,21 +48,16 @@ struct StageData {
     std::vector<int> state_columns;          // the decided part of the outgoing state
     std::vector<double> carried_constant;    // k0
     Triplets carried_state, carried_noise;   // K, L
-    int states_in = 0, noises = 0;
+    std::vector<double> noise_weights;       // what each noise counts where noises are compared
+    int states_in = 0;
     int future_column = -1;                  // θ, or -1 in a last stage
     double cost_scale = 1.0;                 // costs are divided by it inside HiGHS
     int columns() const { return static_cast<int>(cost.size()); }
     int rows() const { return static_cast<int>(row_lower.size()); }
     int decided() const { return static_cast<int>(state_columns.size()); }
+    int noises() const { return static_cast<int>(noise_weights.size()); }
     int carried() const { return static_cast<int>(carried_constant.size()); }
     int states_out() const { return decided() + carried(); }
-    // Of each noise, the root of how much it moves rows: what it counts where noises are compared.
-    std::vector<double> noise_weights() const {
-        std::vector<double> weight(noises, 0.0);
-        for (size_t k = 0; k < row_noise.row.size(); ++k) weight[row_noise.column[k]] += std::abs(row_noise.value[k]);
-        for (double &w : weight) w = std::sqrt(w);
-        return weight;
-    }
     // The decided part of the outgoing state; a hair outside its bounds must not grow stage by stage.
     void decided_state(const double *x, double *out) const {
         for (int i = 0; i < decided(); ++i) {
@@ -221,7 +216,6 @@ class StageProblem {
     Failure over_openings(int units, const double *states, const int *first, const int *last, const double *noises,
                           const GivenStarts &given, int8_t *bases_out, Take take);
     StageData data_;
-    std::vector<double> noise_weights_;
     Options options_;
     std::vector<Step> ladder_;
     CutStore cuts_;

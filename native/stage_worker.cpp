@@ -150,11 +150,11 @@ void Worker::add_slope(double weight, double *slope) const {
 
 HighsStart Worker::start_of(const double *noise) const {
     HighsStart start{std::vector<int>(data_.columns()), std::vector<int>(total_rows()),
-                     dual_objective / data_.cost_scale, std::vector<double>(data_.noises, 0.0)};
+                     dual_objective / data_.cost_scale, std::vector<double>(data_.noises(), 0.0)};
     Highs_getBasis(highs, start.columns.data(), start.rows.data());
     add_moved(data_.row_noise, row_dual, 1.0, start.slope.data());
     add_moved(data_.carried_noise, carried_weight_, 1.0, start.slope.data());
-    for (int i = 0; i < data_.noises; ++i) start.value -= start.slope[i] * noise[i];
+    for (int i = 0; i < data_.noises(); ++i) start.value -= start.slope[i] * noise[i];
     return start;
 }
 

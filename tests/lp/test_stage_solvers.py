@@ -206,7 +206,7 @@ def test_costs_are_scaled_by_a_power_of_two_so_that_the_largest_is_large():
 
 PLACES = 5
 AROUND = np.vstack([np.zeros(PLACES), 20.0 * np.eye(PLACES)])
-"""Openings around the first one, that ask for more at a place each: one would have to undo what another did."""
+"""Around the first one others ask for more at a place each: one would have to undo what another did."""
 
 
 @pytest.fixture

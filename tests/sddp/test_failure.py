@@ -33,7 +33,7 @@ RANK = """
         return lp.template(states_in=1, noises=1, state_columns=[0], carried_constant=[], carried_state=[],
                            carried_noise=[])
 
-    demand = np.ones((20, 1))
+    demand = 1.0 + np.arange(20.0)[:, np.newaxis] % 2  # those with an even number are near each other
     demand[json.loads(sys.argv[1])] = 11.0
     graph = PolicyGraph.line([Node(stage("a"), demand[1:2] * 0), Node(stage("b"), demand)], np.zeros(1))
     scale = cost_scale_of([node.template for node in graph.nodes])
@@ -67,7 +67,7 @@ def errors_of_two_ranks(impossible: Sequence[int]) -> dict[int, list]:
     return told
 
 
-@pytest.mark.parametrize(("opening", "rank"), [(0, 0), (19, 1)])
+@pytest.mark.parametrize(("opening", "rank"), [(0, 0), (3, 0), (16, 1), (19, 1)])
 def test_an_error_of_the_backward_pass_names_the_rank_that_solved(opening, rank):
     told = errors_of_two_ranks([opening])
     assert list(told) == [rank]

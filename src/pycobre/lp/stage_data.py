@@ -47,8 +47,8 @@ def stage_data(template: StageTemplate, future_lower: float | None, cost_scale: 
         carried_constant=template.carried_constant,
         carried_state=_triplets(template.carried_state),
         carried_noise=_triplets(template.carried_noise),
+        noise_weights=template.noise_weights,
         states_in=template.states_in,
-        noises=template.noises,
         future_column=future_column,
         cost_scale=cost_scale,
     )

@@ -18,6 +18,7 @@ the cut row's bound, and the row has no more non-zeros than there are decided st
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -134,6 +135,13 @@ class StageTemplate:
                 raise ValueError(f"{self.name}: {name} has shape {actual}, expected {expected}")
         if (self.column_lower > self.column_upper).any() or (self.row_lower > self.row_upper).any():
             raise ValueError(f"{self.name}: a lower bound is above its upper bound")
+
+    @cached_property
+    def noise_weights(self) -> FloatArray:
+        """What each noise counts where noises are compared, (D,): the root of how much it moves rows."""
+        moved = np.zeros(self.noises)
+        np.add.at(moved, self.row_noise.column, np.abs(self.row_noise.value))
+        return np.sqrt(moved)
 
     @property
     def states_in(self) -> int:

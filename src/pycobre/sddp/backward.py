@@ -17,9 +17,10 @@ from pycobre.comm import Communicator
 from pycobre.lp import BasisArray, Dispatched, Expectation, OpeningCosts, StageSolver, StageUnsolved, Starts
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
+from pycobre.sddp.parts import Units
 from pycobre.sddp.paths import Visits
 from pycobre.sddp.policy import Policy
-from pycobre.sddp.work import Units, gather_together, rank_in_group, shifted
+from pycobre.sddp.work import gather_together, rank_in_group, shifted
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -117,7 +118,7 @@ class Backward:
         scenarios : (M,)
             Forward pass that each trial state is of; ``None`` for the one initial state of all.
         """
-        comm, at, parts = self.comm, self.policy.graph.nodes[node], self.policy.parts[node]
+        comm, at, parts = self.comm, self.policy.graph.nodes[node], self.policy.parts(node)
         units = parts.units(len(trial), comm.rank, comm.size)
         found = self._solve(node, trial, _FIRST if scenarios is None else scenarios, units)
         values, slopes, bases = gather_together(comm, (found.value, found.slope, found.basis), units.counts)
@@ -154,9 +155,10 @@ class Backward:
         With a risk measure values and slopes are those of the single openings: what they weigh is only
         known when the costs of all are.
         """
-        solver, at = self.solvers[node], self.policy.graph.nodes[node]
+        solver, at, parts = self.solvers[node], self.policy.graph.nodes[node], self.policy.parts(node)
         starts = self._starts(node, numbers.take(units.point))
-        states, openings, weights, part = trial.take(units.point, axis=0), at.openings, at.weights, units.part
+        states, part = trial.take(units.point, axis=0), units.part
+        openings, weights = parts.arranged(at.openings), parts.arranged(at.weights)
         if at.floor is not None and len(states):  # every unit has openings of its own: those of its state
             rows, counts, part = units.apart
             openings = at.floor.raised(np.repeat(states, counts, axis=0), openings[rows])
@@ -166,9 +168,10 @@ class Backward:
                 return solver.expectation(states, openings, weights, starts, part)
             found = solver.by_opening(states, openings, starts, part)
             # A rank's last units may all be short: its arrays are then narrower than those of others.
-            return found.widened(self.policy.parts[node].longest)
+            return found.widened(parts.longest)
         except StageUnsolved as unsolved:
             what = unsolved.unsolved
+            place = int(units.part[0][what.unit]) + what.opening - int(part[0][what.unit])
             raise stage_problem_error(
                 what.status,
                 solver,
@@ -177,7 +180,7 @@ class Backward:
                 stage=node,
                 iteration=self.iteration,
                 scenario=int(numbers[units.point[what.unit]]),
-                opening=int(units.part[0][what.unit]) + what.opening - int(part[0][what.unit]),
+                opening=int(parts.order[place]),
                 rank=rank_in_group(self.comm),
                 dump_directory=self.dump_directory,
             ) from None

@@ -78,8 +78,8 @@ class Walk:
     steps
         The steps themselves, if they were to be kept: by depth, then node.
     dispatched
-        By node, what its dispatches ended with, in the order of the scenarios; none of nodes whose solver does
-        not take it, nor where the steps are kept.
+        By node, what its dispatches ended with, in the order of the scenarios; none of nodes whose solver
+        does not take it, nor where the steps are kept.
     """
 
     node: IntArray

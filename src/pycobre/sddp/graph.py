@@ -55,6 +55,11 @@ class Node:
             return np.full(len(self.openings), 1.0 / len(self.openings))
         return self.probability
 
+    @property
+    def scaled_openings(self) -> FloatArray:
+        """The openings (W, D), each component times what it counts where noises are compared."""
+        return self.openings * self.template.noise_weights
+
     @cached_property
     def cumulative(self) -> FloatArray:
         """Probability of every opening or one before it, shape (W,)."""

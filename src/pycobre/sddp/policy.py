@@ -12,9 +12,9 @@ from pycobre.lp import BasisArray, StageSolver
 from pycobre.sddp.cuts import CutPool
 from pycobre.sddp.events import IterationFinished
 from pycobre.sddp.graph import PolicyGraph
+from pycobre.sddp.parts import Parts, openings_a_part
 from pycobre.sddp.paths import Paths, Visits
 from pycobre.sddp.selection import NodeRows, RowSelection
-from pycobre.sddp.work import Parts, openings_a_part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -28,7 +28,7 @@ class Policy:
     selection
         Which cuts are rows; those that were binding lately unless told otherwise.
     most_openings
-        Most openings of one unit of work, one number a node; as :func:`~pycobre.sddp.work.openings_a_part`
+        Most openings of one unit of work, one number a node; as :func:`~pycobre.sddp.parts.openings_a_part`
         has them unless told otherwise.
 
     Attributes
@@ -37,8 +37,6 @@ class Policy:
         What the policy is for.
     pool
         Its cuts.
-    parts
-        The parts that each node's openings are solved in.
     history
         One record an iteration.
     """
@@ -52,8 +50,6 @@ class Policy:
         most_openings: Sequence[int] | None = None,
     ) -> None:
         self.graph = graph
-        most = most_openings or [openings_a_part(len(node.openings), forward_passes) for node in graph.nodes]
-        self.parts = [Parts(len(node.openings), n) for node, n in zip(graph.nodes, most, strict=True)]
         states = [
             node.template.states_out if graph.arcs_from(position) else None
             for position, node in enumerate(graph.nodes)
@@ -64,6 +60,8 @@ class Policy:
         # Where no path branches those of so many scenarios are the same every time.
         self._paths: dict[int, Paths] = {}
         self._visits: dict[tuple[int, int], Visits] = {}
+        self._most_openings = most_openings
+        self._parts: dict[int, Parts] = {}
 
     @property
     def lower_bound(self) -> float:
@@ -86,6 +84,14 @@ class Policy:
         if key not in self._visits:
             self._visits[key] = Visits.of(self.graph, nodes, ranks)
         return self._visits[key]
+
+    def parts(self, node: int) -> Parts:
+        """The parts that a node's openings are solved in."""
+        if node not in self._parts:
+            at, told = self.graph.nodes[node], self._most_openings
+            most = openings_a_part(len(at.openings), self.pool.forward_passes) if told is None else told[node]
+            self._parts[node] = Parts(at.scaled_openings, most)
+        return self._parts[node]
 
     def choose_rows(self, node: int, fresh: BasisArray, cuts: int, iteration: int) -> NDArray[np.int32]:
         """Which of a node's *cuts* are rows from now on.

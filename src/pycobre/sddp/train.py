@@ -89,7 +89,9 @@ def train(
         clock.append(time.monotonic())
 
         pool.reserve(iteration)
-        backward = Backward(policy, solvers, comm, iteration, settings.dump_directory, visits, forward.dispatched)
+        backward = Backward(
+            policy, solvers, comm, iteration, settings.dump_directory, visits, forward.dispatched
+        )
         backward.add_cuts(states)
         clock.append(time.monotonic())
 

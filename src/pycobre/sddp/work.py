@@ -1,11 +1,9 @@
-"""Dealing work to ranks: contiguous blocks of scenarios or units, gathered back in their order."""
+"""Dealing work to ranks: contiguous blocks of items, gathered back in their order."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -13,12 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
-
-UNITS = 8
-"""So many units of work keep some ranks and threads busy."""
-
-SMALL_PART = 5
-"""No need for parts of fewer openings than these."""
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -53,100 +45,9 @@ def block_sizes(count: int, size: int) -> list[int]:
     return [len(block_of(count, rank, size)) for rank in range(size)]
 
 
-def openings_a_part(openings: int, points: int) -> int:
-    """How many of a node's *openings* a unit of work has at most, unless told otherwise.
-
-    All of them where *points* trial points alone make :data:`UNITS`: one opening's solve starts from what
-    others came to. With fewer points a point's openings are parted, for more balance.
-    """
-    parts = min(-(-UNITS // points), -(-openings // SMALL_PART))
-    return -(-openings // parts)
-
-
 def rank_in_group(comm: Communicator) -> int | None:
     """The rank that errors name, ``None`` where there is one alone."""
     return comm.rank if comm.size > 1 else None
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """Units of work of M trial points, each a part of the openings at one of them, part by part.
-
-    Attributes
-    ----------
-    counts
-        How many every rank works on.
-    point : (U,)
-        Trial point of each unit of this rank.
-    part : (U,), (U,)
-        Its openings, from the first to before the last.
-    """
-
-    counts: list[int]
-    point: NDArray[np.int64]
-    part: tuple[NDArray[np.int32], NDArray[np.int32]]
-
-    @cached_property
-    def apart(
-        self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Openings of one unit after the other, how many each has, and its part if they are numbered so."""
-        first, last = self.part
-        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-        ends = np.cumsum(last - first).astype(np.int32)
-        return rows, last - first, (ends - (last - first), ends)
-
-
-class Parts:
-    """The parts that a node's openings are solved in, each a unit of work at a trial point.
-
-    A function of numbers that are the same everywhere, so that no result depends on the ranks. Parts let
-    ranks share a trial point: its difficulty is then shared as well, and more ranks than trial points find
-    work.
-
-    Parameters
-    ----------
-    openings
-        How many openings there are.
-    most
-        Most of them in one part.
-
-    Attributes
-    ----------
-    part, place : (W,)
-        Of each opening: its part, and its position there.
-    longest
-        Openings of the largest part.
-    """
-
-    def __init__(self, openings: int, most: int) -> None:
-        count = -(-openings // most)
-        self._spans = [block_of(openings, part, count) for part in range(count)]
-        self.part = np.repeat(np.arange(len(self)), [len(span) for span in self._spans])
-        self.place = np.concatenate([np.arange(len(span)) for span in self._spans])
-        self.longest = max(len(span) for span in self._spans)
-        self._dealt: dict[tuple[int, int, int], Units] = {}
-
-    def __len__(self) -> int:
-        return len(self._spans)
-
-    def units(self, points: int, rank: int, size: int) -> Units:
-        """Those of *points* trial points that *rank* of *size* works on."""
-        units = self._dealt.get((points, rank, size))
-        if units is None:
-            units = self._dealt[points, rank, size] = self._deal(points, rank, size)
-        return units
-
-    def _deal(self, points: int, rank: int, size: int) -> Units:
-        part, point = np.divmod(np.array(block_of(len(self) * points, rank, size), dtype=np.int64), points)
-        return Units(
-            block_sizes(len(self) * points, size),
-            point,
-            (
-                np.array([span.start for span in self._spans], dtype=np.int32)[part],
-                np.array([span.stop for span in self._spans], dtype=np.int32)[part],
-            ),
-        )
 
 
 def gather(comm: Communicator, mine: NDArray[Scalar], counts: Sequence[int]) -> NDArray[Scalar]:
