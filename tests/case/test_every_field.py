@@ -161,7 +161,7 @@ def test_a_scheduler_deals_out_other_parts(
     made = []
     with patch("pycobre.study.run.Policy", lambda *given: made.append(Policy(*given)) or made[0]):
         exercise.result_of(directory.write(tmp_path))
-    assert [len(of_node) for of_node in made[0].parts] == parts
+    assert [len(made[0].parts(node)) for node in range(3)] == parts
 
 
 def test_what_shows_elsewhere_is_tested_here() -> None:

@@ -86,10 +86,12 @@ def work(request):
         solver.add_cuts(*random_cuts(rng, 20))
     openings, count = rng.standard_normal((8, NOISES)), 400
     states = rng.uniform(0.0, 50.0, (count, template.row_state.shape[1]))
-    call(solver, states, openings)
-    began = time.perf_counter()
-    call(solver, states, openings)
-    many = round(BATCH_SECS / (time.perf_counter() - began)) + 1
+    taken = []
+    for _ in range(5):  # the quickest: others may have waited for a processor
+        began = time.perf_counter()
+        call(solver, states, openings)
+        taken.append(time.perf_counter() - began)
+    many = round(BATCH_SECS / min(taken)) + 1
 
     def run(times=1):
         return call(solver, np.tile(states, (times, 1)), openings)

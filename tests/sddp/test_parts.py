@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pycobre.lp import Assembly
-from pycobre.sddp import Node
+from pycobre.comm import LocalCommunicator
+from pycobre.lp import Assembly, HighsSolver, Starts
+from pycobre.sddp import IterationLimit, Node, Policy, PolicyGraph, Stopping, TrainingSettings, train
 from pycobre.sddp.parts import Parts, distances, draw_together, openings_a_part
 
 
@@ -68,3 +69,57 @@ def test_a_component_counts_by_how_much_it_moves_rows() -> None:
     node = Node(lp.template(states_in=1, noises=2, **nothing), openings)
     assert np.array_equal(node.scaled_openings, openings * [2.0, 0.0])
     assert Parts(node.scaled_openings, 2).part.tolist() in ([0, 1, 0, 1], [1, 0, 1, 0])
+
+
+class Watched(HighsSolver):
+    """Keeps what units start from, by the units' states."""
+
+    def __init__(self, *given, **named) -> None:
+        super().__init__(*given, **named)
+        self.seen: list[tuple[np.ndarray, Starts]] = []
+
+    def expectation(self, states, openings, probability, starts, part=None):
+        self.seen.append((states, starts))
+        return super().expectation(states, openings, probability, starts, part)
+
+
+def reservoir(name: str):
+    """Demand 9; what the noise adds to the water may be kept."""
+    lp = Assembly(name)
+    kept = lp.column("storage", upper=40.0)
+    demand, water = lp.row("demand", 9.0, 9.0), lp.row("water", 0.0, 0.0)
+    for j in range(4):
+        lp.add(demand, lp.column(f"g{j}", cost=10.0 * 3**j, upper=3.0), 1.0)
+    released = lp.column("released")
+    for row, column, value in ((demand, released, 1.0), (water, released, 1.0), (water, kept, 1.0)):
+        lp.add(row, column, value)
+    lp.add(water, lp.column("spilled"), 1.0)
+    lp.move_by_state(water, 0, 1.0)
+    lp.move_by_noise(water, 0, 1.0)
+    nothing = {"carried_constant": [], "carried_state": [], "carried_noise": []}
+    return lp.template(states_in=1, noises=1, state_columns=[kept], **nothing)
+
+
+def test_units_of_a_trial_point_start_from_one_opening_that_is_solved_there_first() -> None:
+    water = np.random.default_rng(4).uniform(0.0, 12.0, (20, 1))
+    graph = PolicyGraph.line([Node(reservoir(name), water) for name in "abc"], np.array([5.0]))
+    solvers = [
+        Watched(node.template, future_lower=lower)
+        for node, lower in zip(graph.nodes, graph.future_cost_lower(), strict=True)
+    ]
+    with LocalCommunicator() as comm:
+        policy = Policy(graph, comm, 2)
+        for _ in train(policy, solvers, TrainingSettings(Stopping((IterationLimit(3),)), 1), comm):
+            pass
+    assert [len(policy.parts(node)) for node in range(3)] == [4, 4, 4]
+    states, starts = solvers[2].seen[-1]  # at the last iteration's two trial points
+    assert starts.bases is not None
+    assert starts.noises is not None
+    assert list(starts.own) == [0, 1] * 4  # whatever its part
+    fresh = HighsSolver(graph.nodes[2].template, future_lower=None)
+    for unit, point in enumerate(starts.own):
+        noise = starts.noises[point : point + 1]
+        assert noise in water
+        before = fresh.counts.pivots
+        fresh.dispatch(states[unit : unit + 1], noise, Starts.each(starts.bases[point : point + 1]))
+        assert fresh.counts.pivots == before  # an optimum already

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from pycobre import _native
 from pycobre.comm import Communicator
+from pycobre.errors import StageProblemError
 from pycobre.lp import BasisArray, Dispatched, Expectation, OpeningCosts, StageSolver, StageUnsolved, Starts
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.parts import Units
 from pycobre.sddp.paths import Visits
 from pycobre.sddp.policy import Policy
-from pycobre.sddp.work import gather_together, rank_in_group, shifted
+from pycobre.sddp.work import block_of, block_sizes, gather_together, rank_in_group, shifted
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -135,17 +136,43 @@ class Backward:
             slope += weights[opening, :, None] * slopes[part, :, place]
         return value, slope
 
-    def _starts(self, node: int, passes: IntArray) -> Starts:
-        """Where units of the forward *passes* (U,) at *node* start.
+    def _starts(self, node: int, trial: FloatArray, numbers: IntArray, units: Units) -> Starts:
+        """Where *units* at *node* start.
 
         From what dispatches there ended with, if the solver gains by it: they had the same incoming states,
-        and the noise of one opening.
+        and the noise of one opening. But they knew no cut of this iteration; so where a trial point has
+        several units, one opening is solved there first, and all of them start from that.
         """
         solver, here = self.solvers[node], self.visits.at.get(node)
         if here is None or not solver.wants_dispatched:
-            return Starts(passes)
+            return Starts(numbers.take(units.point))
         ended = Dispatched(*gather_together(self.comm, self.dispatched[node], here.counts))
-        return solver.take_dispatched(here.scenario, ended, passes)
+        starts = solver.take_dispatched(here.scenario, ended, numbers)
+        if len(self.policy.parts(node)) > 1 and starts.noises is not None:
+            starts = self._lead(node, trial, numbers, starts)
+        return starts.some(units.point)
+
+    def _lead(self, node: int, trial: FloatArray, numbers: IntArray, starts: Starts) -> Starts:
+        """At each *trial* state the optimum of the opening that is nearest to the noise of its start."""
+        comm, at, solver = self.comm, self.policy.graph.nodes[node], self.solvers[node]
+        mine = np.array(block_of(len(trial), comm.rank, comm.size), dtype=np.int64)
+        states, starts = trial.take(mine, axis=0), starts.some(mine)
+        choice = np.tile(at.openings, (len(mine), 1))
+        if at.floor is not None:
+            choice = at.floor.raised(np.repeat(states, len(at.openings), axis=0), choice)
+        choice = choice.reshape(len(mine), *at.openings.shape)
+        apart = np.abs(choice - starts.brought_noises()[:, np.newaxis]) * at.template.noise_weights
+        chosen = np.add.accumulate(apart, axis=2)[:, :, -1:].sum(axis=2).argmin(axis=1)
+        noises = choice[np.arange(len(mine)), chosen]
+        try:
+            basis = solver.dispatch(states, noises, starts, bases=True).basis
+        except StageUnsolved as unsolved:
+            unit = unsolved.unsolved.unit
+            raise self._error(
+                node, unsolved, states[unit], noises[unit], int(numbers[mine[unit]]), int(chosen[unit])
+            ) from None
+        counts = block_sizes(len(trial), comm.size)
+        return Starts(np.arange(len(trial)), *gather_together(comm, (basis, noises), counts))
 
     def _solve(
         self, node: int, trial: FloatArray, numbers: IntArray, units: Units
@@ -156,7 +183,7 @@ class Backward:
         known when the costs of all are.
         """
         solver, at, parts = self.solvers[node], self.policy.graph.nodes[node], self.policy.parts(node)
-        starts = self._starts(node, numbers.take(units.point))
+        starts = self._starts(node, trial, numbers, units)
         states, part = trial.take(units.point, axis=0), units.part
         openings, weights = parts.arranged(at.openings), parts.arranged(at.weights)
         if at.floor is not None and len(states):  # every unit has openings of its own: those of its state
@@ -170,20 +197,38 @@ class Backward:
             # A rank's last units may all be short: its arrays are then narrower than those of others.
             return found.widened(parts.longest)
         except StageUnsolved as unsolved:
-            what = unsolved.unsolved
-            place = int(units.part[0][what.unit]) + what.opening - int(part[0][what.unit])
-            raise stage_problem_error(
-                what.status,
-                solver,
-                states[what.unit],
-                openings[what.opening],
-                stage=node,
-                iteration=self.iteration,
-                scenario=int(numbers[units.point[what.unit]]),
-                opening=int(parts.order[place]),
-                rank=rank_in_group(self.comm),
-                dump_directory=self.dump_directory,
+            unit, opening = unsolved.unsolved.unit, unsolved.unsolved.opening
+            place = int(units.part[0][unit]) + opening - int(part[0][unit])
+            raise self._error(
+                node,
+                unsolved,
+                states[unit],
+                openings[opening],
+                int(numbers[units.point[unit]]),
+                int(parts.order[place]),
             ) from None
+
+    def _error(
+        self,
+        node: int,
+        unsolved: StageUnsolved,
+        state: FloatArray,
+        noise: FloatArray,
+        scenario: int,
+        opening: int,
+    ) -> StageProblemError:
+        return stage_problem_error(
+            unsolved.unsolved.status,
+            self.solvers[node],
+            state,
+            noise,
+            stage=node,
+            iteration=self.iteration,
+            scenario=scenario,
+            opening=opening,
+            rank=rank_in_group(self.comm),
+            dump_directory=self.dump_directory,
+        )
 
     def _keep_bases(self, node: int, fresh: BasisArray, scenarios: IntArray | None) -> None:
         """Let the next iteration start from *fresh* bases (parts, M, L), and drop cuts that don't matter.
