@@ -25,8 +25,8 @@ class Expectation:
         Slopes in the incoming state, likewise.
     basis : (M, L)
         Optimal basis of the first opening of each: columns, core rows, planes, then cuts in the order in
-        which they were added. A plane or cut that was binding only in another opening is marked
-        :data:`~pycobre.lp.basis.USED_LATER`.
+        which they were added. A cut, or a plane that is a row only while it is binding, that was so only in
+        another opening is marked :data:`~pycobre.lp.basis.USED_LATER`.
     """
 
     value: FloatArray
