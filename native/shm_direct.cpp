@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -46,11 +47,14 @@ bool settle_unreadable(Turn &turn, int rank, int error) {
     return false;
 }
 
+// Whoever sees the group fail leaves its call, and its array is its own again: what was read counts only if the group
+// had not failed by then.
 bool read(Turn &turn, int rank, uint64_t from, uint8_t *to, size_t bytes) {
     for (size_t at = 0; at < bytes; at += kStretch) {
-        if (at && turn.group.failed()) return false;
         const int error = read_peer(turn.group, rank, from + at, to + at, std::min(kStretch, bytes - at));
         if (error) return settle_unreadable(turn, rank, error);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (turn.group.failed()) return false;
     }
     return true;
 }

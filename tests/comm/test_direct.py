@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+from pathlib import Path
 
 import pytest
 
 from comm.launching import ranks
 from pycobre.comm import ShmConfig
-from pycobre.errors import InitializationFailed
+from pycobre.errors import InitializationFailed, WorkerError
 
 CALLS = 20
 LENGTH = 20_000  # 160 KB
@@ -82,3 +84,42 @@ def test_any_other_value_is_refused():
     with pytest.raises(InitializationFailed, match="COBRE_SHM_DIRECT='yes' is neither 0 nor 1"):
         ShmConfig.from_environment(environment)
     assert ShmConfig.from_environment({**environment, "COBRE_SHM_DIRECT": " "}).direct is None
+
+
+# Rank 2 begins to read when the root, whose call rank 1's end has ended, uses its array anew.
+LATE = """
+from contextlib import nullcontext
+from pathlib import Path
+import numpy as np
+from faults.tracer import Strike
+from pycobre.errors import CollectiveFailed
+
+array = np.full(20_000, 7.0 if comm.rank == 0 else 0.0)
+comm.barrier()
+held = Strike("hold", 1, until=MARK) if comm.rank == 2 else nullcontext()
+try:
+    with held:
+        comm.broadcast(array, 0)
+    told = "right" if (array == 7.0).all() else "wrong"
+except CollectiveFailed as error:
+    told = error.reason
+if comm.rank == 0:
+    array[:] = -1.0
+    Path(MARK).touch()
+if comm.rank == 1:
+    raise ValueError("the reservoir is dry")
+pipe.send(f"{comm.rank} {told}".encode())
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the tracer knows the registers of x86-64 alone")
+def test_who_reads_after_the_group_has_failed_does_not_take_what_is_there_for_the_message(tmp_path: Path):
+    variables = {"COBRE_SHM_DIRECT": "1", "PYTHONPATH": str(Path(__file__).parents[1])}
+    body = f"MARK = {str(tmp_path / 'anew')!r}\n{LATE}"
+    told: list[str] = []
+    with (
+        pytest.raises(WorkerError, match="the reservoir is dry"),
+        ranks(body, 3, environment={**os.environ, **variables}) as job,
+    ):
+        told.extend(line.decode() for _, line in job)
+    assert sorted(told) == ["0 lost", "2 lost"]

@@ -6,6 +6,9 @@ import ctypes
 import errno
 import os
 import signal
+import time
+from collections.abc import Collection
+from pathlib import Path
 from typing import NoReturn
 
 from faults.forked import keep_alone
@@ -25,6 +28,9 @@ INTERRUPTIBLE = {
 }
 """System calls that a signal may interrupt, by their numbers."""
 
+READ_OF_A_PEER = 310
+"""``process_vm_readv``."""
+
 _GETREGS, _SETREGS, _DETACH, _SYSCALL, _SEIZE, _INTERRUPT, _INFO = 12, 13, 17, 24, 0x4206, 0x4207, 0x420E
 _SYSCALLS_MARKED, _KILL_WITH_TRACER = 1, 0x100000
 _ENTRY, _EXIT = 1, 2  # first byte of what the kernel tells of a call; the call's number is from byte 24 on
@@ -41,12 +47,14 @@ class Strike:
     """Something that befalls this thread at the *number*-th system call of a block of code.
 
     The *action* ``kill`` ends the process as it enters the call. With ``interrupt`` the call fails by EINTR;
-    then calls that no signal interrupts do not count.
+    then calls that no signal interrupts do not count. With ``hold`` only reads of a peer's memory count, and
+    the call begins when the file *until* is there.
     """
 
-    def __init__(self, action: str, number: int) -> None:
+    def __init__(self, action: str, number: int, until: str = "") -> None:
         self._action = action
         self._number = number
+        self._until = until
         self.happened = False
 
     def __enter__(self) -> Strike:
@@ -54,7 +62,7 @@ class Strike:
         target = os.getpid()
         self._tracer = os.fork()
         if self._tracer == 0:
-            _trace(target, tell, self._action, self._number)
+            _trace(target, tell, self._action, self._number, self._until)
         os.close(tell)
         told = os.read(self._told, 100)
         assert told == b"ready", f"this process can't be traced: {told.decode()}"
@@ -68,14 +76,14 @@ class Strike:
         os.close(self._told)
 
 
-def _trace(target: int, tell: int, action: str, number: int) -> NoReturn:
+def _trace(target: int, tell: int, action: str, number: int, until: str) -> NoReturn:
     try:
         keep_alone({0, 1, 2, tell})  # an end of this process's sockets here would hide its end from others
         _ptrace(_SEIZE, target, None, _SYSCALLS_MARKED | _KILL_WITH_TRACER)
         _ptrace(_INTERRUPT, target)
         os.waitpid(target, _ANY_THREAD)
         os.write(tell, b"ready")
-        if _follow(target, action, number):
+        if _follow(target, action, number, until):
             os.write(tell, b"struck")
     except OSError as error:
         os.write(tell, str(error).encode())
@@ -83,7 +91,7 @@ def _trace(target: int, tell: int, action: str, number: int) -> NoReturn:
         os._exit(0)
 
 
-def _follow(target: int, action: str, number: int) -> bool:
+def _follow(target: int, action: str, number: int, until: str) -> bool:
     """Whether the call came, before the mark at the end."""
     info = (ctypes.c_ubyte * 88)()
     registers = (ctypes.c_ulonglong * _REGISTERS)()
@@ -111,8 +119,13 @@ def _follow(target: int, action: str, number: int) -> bool:
             if marks == 2:
                 _ptrace(_DETACH, target)
                 return False
-        elif marks == 1 and (action == "kill" or call in INTERRUPTIBLE.values()):
+        elif marks == 1 and call in _counted(action, call):
             count += 1
+            if count == number and action == "hold":
+                while not Path(until).exists():
+                    time.sleep(0.001)
+                _ptrace(_DETACH, target)
+                return True
             if count == number and action == "kill":
                 os.kill(target, signal.SIGKILL)
                 os.waitpid(target, _ANY_THREAD)
@@ -122,6 +135,12 @@ def _follow(target: int, action: str, number: int) -> bool:
                 registers[_CALL] = 2**64 - 1  # no such call: it does nothing
                 _ptrace(_SETREGS, target, None, registers)
                 interrupted = True
+
+
+def _counted(action: str, call: int) -> Collection[int]:
+    if action == "hold":
+        return (READ_OF_A_PEER,)
+    return (call,) if action == "kill" else INTERRUPTIBLE.values()
 
 
 def _ptrace(request: int, target: int, address: int | None = None, data: object = None) -> None:
