@@ -88,6 +88,10 @@ def reach(counters: Iterable[Any], value: int) -> Step:
     )
 
 
+def copy(source: Any, target: Any) -> Step:
+    return Step("do", lambda words: words.__setitem__(target, words[source]))
+
+
 def expect(key: Any, value: Any) -> Step:
     def look(words: Words) -> None:
         if words[key] != value:
@@ -118,6 +122,8 @@ class Programs:
         Whether a finding becomes the verdict only where there is none, as compare-and-swap has it.
     looks
         Whether who waits looks for a verdict and for dead ranks.
+    leaves
+        What a rank that raises does to the words next: what it lent is its own again.
     """
 
     programs: list[Iterator[Step]]
@@ -126,6 +132,7 @@ class Programs:
     timeouts: int = 0
     swaps: bool = True
     looks: bool = True
+    leaves: Callable[[Words, int], None] = lambda words, rank: None
 
     def outcome(self) -> Outcome:
         self._steps = [tuple(program) for program in self.programs]
@@ -155,7 +162,7 @@ class Programs:
         words = dict(zip(self._keys, group.words, strict=True))
         label = f"{rank}.{place}"
         if step.enters and words["verdict"]:
-            yield f"{label} raises", self._changed(group, rank, ("raised", words["verdict"]))
+            yield f"{label} raises", self._raised(group, rank, words)
         elif step.kind == "do":
             step.act(words)
             yield label, self._advanced(group, rank, words)
@@ -166,7 +173,7 @@ class Programs:
             yield f"{label} gives up", self._advanced(group, rank, words)
         elif self.looks:
             if words["verdict"]:
-                yield f"{label} raises", self._changed(group, rank, ("raised", words["verdict"]))
+                yield f"{label} raises", self._raised(group, rank, words)
             missing = step.missing(words)
             dead = tuple(other for other in missing if group.conditions[other] == "dead")
             if dead:
@@ -179,6 +186,10 @@ class Programs:
         words = dict(zip(self._keys, group.words, strict=True))
         if not words["verdict"] or not self.swaps:
             words["verdict"] = finding
+        return self._raised(group, rank, words)
+
+    def _raised(self, group: Group, rank: int, words: Words) -> Group:
+        self.leaves(words, rank)
         raised = self._changed(group, rank, ("raised", words["verdict"]))
         return Group(raised.places, raised.conditions, tuple(words.values()), raised.crashes, raised.timeouts)
 

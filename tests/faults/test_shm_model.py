@@ -4,10 +4,12 @@ found bad, those among them that published designs have."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from faults.model import Outcome, Programs, Step, Words, expect, put, reach
+from faults.model import Outcome, Programs, Step, Words, copy, expect, put, reach
 
 # ---- a meeting: write the own slot, raise its number, await all numbers, read all slots
 
@@ -108,20 +110,25 @@ def test_a_ring_no_deeper_than_its_pipeline_is_found_to_lock_up():
     assert "stuck" in streams(2, 4, depth=2, behind=2).wrong
 
 
-# ---- direct: ranks meet, read each other's arrays where they lie, and leave when all have read
+# ---- direct: ranks meet, read each other's arrays where they lie, look whether the group has failed by then
+# (who raises uses its array anew), and leave when all have read; what was read counts at the end of a call
 
 
 def gathering(rank: int, ranks: int, calls: int, closing: bool) -> Iterator[Step]:
     others = [other for other in range(ranks) if other != rank]
     for call in range(1, calls + 1):
-        yield put(("array", rank), call, enters=True)  # the caller's, to be changed as soon as it has it back
+        yield put(
+            ("array", 0, rank), call, enters=True
+        )  # the caller's, to be changed as soon as it has it back
         yield put(("posted", rank), call)
         yield reach([("posted", other) for other in others], call)
         for other in others:
-            yield expect(("array", other), call)
-        yield put(("consumed", rank), call)
+            yield copy(("array", 0, other), ("read", other, rank))
+        yield put(("consumed", rank), call, enters=True)
         if closing:
             yield reach([("consumed", other) for other in others], call)
+        for other in others:
+            yield expect(("read", other, rank), call)
 
 
 def folding(rank: int, ranks: int, calls: int, closing: bool) -> Iterator[Step]:
@@ -133,29 +140,49 @@ def folding(rank: int, ranks: int, calls: int, closing: bool) -> Iterator[Step]:
         yield put(("posted", rank), call)
         yield reach([("posted", other) for other in others], call)
         for other in others:
-            yield expect(("array", rank, other), (call, "operand"))
-        yield put(("array", rank, rank), (call, "folded"))
+            yield copy(("array", rank, other), ("read", other, rank))
+        yield put(("array", rank, rank), (call, "folded"), enters=True)
         yield put(("reduced", rank), call)
         for other in others:
             yield reach([("reduced", other)], call)
-            yield expect(("array", other, other), (call, "folded"))
-            yield put(("array", other, rank), (call, "folded"))
-        yield put(("consumed", rank), call)
+            yield copy(("array", other, other), ("array", other, rank))
+        yield put(("consumed", rank), call, enters=True)
         if closing:
             yield reach([("consumed", other) for other in others], call)
+        for other in others:
+            yield expect(("read", other, rank), (call, "operand"))
+            yield expect(("array", other, rank), (call, "folded"))
+
+
+def broadcasting(rank: int, ranks: int, calls: int, closing: bool) -> Iterator[Step]:
+    """From rank 0, which alone has to wait until all have read."""
+    others = [other for other in range(ranks) if other != rank]
+    for call in range(1, calls + 1):
+        yield put(("array", 0, rank), call if rank == 0 else 0, enters=True)
+        yield put(("posted", rank), call)
+        yield reach([("posted", other) for other in others], call)
+        if rank > 0:
+            yield copy(("array", 0, 0), ("array", 0, rank))
+            yield put(("consumed", rank), call, enters=True)
+        elif closing:
+            yield reach([("consumed", other) for other in others], call)
+        yield expect(("array", 0, rank), call)
 
 
 def direct(program, ranks: int, calls: int, *, closing: bool = True, **faults: int) -> Outcome:
     initial: Words = {}
     for rank in range(ranks):
-        initial |= {("array", rank): 0, ("posted", rank): 0, ("reduced", rank): 0, ("consumed", rank): 0}
-        initial |= {("array", part, rank): 0 for part in range(ranks)}
-    return Programs(
-        [program(rank, ranks, calls, closing) for rank in range(ranks)], initial, **faults
-    ).outcome()
+        initial |= {("posted", rank): 0, ("reduced", rank): 0, ("consumed", rank): 0}
+        initial |= {(what, other, rank): 0 for what in ("array", "read") for other in range(ranks)}
+
+    def use_anew(words: Words, rank: int) -> None:
+        words |= {("array", part, rank): "another's" for part in range(ranks)}
+
+    programs = [program(rank, ranks, calls, closing) for rank in range(ranks)]
+    return Programs(programs, initial, leaves=use_anew, **faults).outcome()
 
 
-@pytest.mark.parametrize("program", [gathering, folding])
+@pytest.mark.parametrize("program", [gathering, folding, broadcasting])
 @pytest.mark.parametrize(("ranks", "calls"), [(2, 3), (3, 1)])
 @pytest.mark.parametrize(
     ("crashes", "timeouts"), [(0, 0), (1, 0), (0, 1), (1, 1)], ids=["plain", "crash", "timeout", "both"]
@@ -164,9 +191,24 @@ def test_reading_arrays_where_they_lie_is_right_whatever_befalls(program, ranks,
     assert direct(program, ranks, calls, crashes=crashes, timeouts=timeouts).wrong == {}
 
 
-@pytest.mark.parametrize("program", [gathering, folding])
+@pytest.mark.parametrize("program", [gathering, folding, broadcasting])
 def test_leaving_before_all_have_read_is_found_to_hand_out_changed_arrays(program):
     assert "another turn's data" in direct(program, 2, 2, closing=False).wrong
+
+
+@pytest.mark.parametrize(
+    ("program", "ranks", "fault"),
+    [(gathering, 2, "timeouts"), (folding, 2, "timeouts"), (broadcasting, 3, "crashes")],
+)
+def test_not_to_look_after_reading_is_found_to_take_what_one_that_left_wrote(program, ranks, fault):
+    """It gave up on the reader, or raised for a third one that died; the reader comes only then."""
+
+    def careless(*given: Any) -> Iterator[Step]:
+        for place, step in enumerate(program(*given)):
+            yield replace(step, enters=step.enters and place == 0)
+
+    assert direct(careless, ranks, 1).wrong == {}
+    assert "another turn's data" in direct(careless, ranks, 1, **{fault: 1}).wrong
 
 
 # ---- sleeping: be counted among the waiters, look again, sleep; the kernel's compare and sleep are one step
