@@ -89,7 +89,11 @@ def test_survivors_and_launcher_name_the_victim(
             begin = max(record["struck"], told["entered"])
             waited = metronome.waited_secs(begin, told["when"])
             assert told["when"] - begin <= cell.limit_secs + waited, (told, waited)
-        assert len({told["text"] for told in survivors.values()}) == 1, survivors
+        # Over tcp rank 0 alone can give all the same word, and it tells one after the other that it closes:
+        # struck amid that it has closed for some, and is gone for the others.
+        amid_its_word = (cell.backend, cell.phase, victim) == ("tcp", "closing", 0)
+        texts = {told["text"] for told in survivors.values()}
+        assert len(texts) == 1 or (amid_its_word and len(texts) == 2), survivors
         assert len(record["poisoned"]) == RANKS - 1
     if cell.action == "SIGSTOP":
         assert f"rank {victim}" in error["text"], error
