@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -87,3 +90,29 @@ def test_a_stage_without_noise_has_openings_without_values(method):
 @pytest.mark.parametrize("openings", [1, 20])
 def test_any_number_of_openings_is_drawn(method, openings):
     assert sample_openings(noise(method, openings, 191, stages=1), 1)[0].shape == (openings, 191)
+
+
+FACTOR = """
+import hashlib
+import numpy as np
+from pycobre.stochastic.openings import correlation_factor
+drawn = np.random.default_rng(5).normal(size=(400, 150))
+drawn += 0.8 * drawn[:, :1]
+print(hashlib.sha256(correlation_factor(np.corrcoef(drawn, rowvar=False)).tobytes()).hexdigest())
+"""
+
+
+def test_a_factor_of_correlations_does_not_depend_on_the_threads_of_the_blas():
+    """Ranks that are launched have one each, a process alone has as many as there are processors."""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", FACTOR],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for threads in ("1", "2", "3")
+    }
+    assert len(found) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from pycobre.stochastic.noise import Purpose, generator
 from pycobre.stochastic.points import cube_points, normal_quantile
@@ -54,7 +55,8 @@ def correlation_factor(profile: FloatArray) -> FloatArray:
     """Symmetric square root of a correlation matrix; exactly the identity for uncorrelated noise."""
     if (profile == np.eye(len(profile))).all():
         return profile
-    values, vectors = np.linalg.eigh(profile)
+    with threadpool_limits(1, "blas"):  # the last bits hang on how many threads share the work
+        values, vectors = np.linalg.eigh(profile)
     root = np.sqrt(np.maximum(values, 0.0))
     return np.asarray(np.einsum("ik,k,jk->ij", vectors, root, vectors))
 
