@@ -16,8 +16,8 @@ void Counts::add(const Counts &other) {
 }
 
 StageProblem::StageProblem(StageData data, int threads, bool keep, Options options, std::vector<Step> ladder)
-    : data_(std::move(data)), options_(std::move(options)),
-      ladder_(std::move(ladder)), keep_(keep), workers_(std::max(1, threads)) {
+    : data_(std::move(data)), options_(std::move(options)), ladder_(std::move(ladder)), keep_(keep),
+      workers_(std::max(1, threads)) {
     counts_.recoveries.resize(ladder_.size());
 }
 
@@ -83,7 +83,7 @@ Failure StageProblem::over_openings(int units, const double *states, const int *
         const auto noise_of = [&](int place) {
             return noises + static_cast<size_t>(first[unit] + place) * data_.noises();
         };
-        worker.begin(given.bases + static_cast<size_t>(unit) * given.length, given.length);
+        worker.begin(given.basis(unit), given.length);
         const double *of_start = given.noises ? given.noises + static_cast<size_t>(unit) * data_.noises() : nullptr;
         OpeningOrder order(last[unit] - first[unit], noise_of(0), data_.noise_weights, of_start);
         std::vector<HighsStart> starts(last[unit] - first[unit]);
@@ -133,12 +133,12 @@ Failure StageProblem::by_opening(int units, const double *states, const int *fir
                          });
 }
 
-Failure StageProblem::dispatch(int units, const double *states, const double *noises, const int8_t *bases,
-                               int basis_length, double *objectives, double *futures, double *next_states,
-                               int8_t *bases_out, double *primal, double *row_dual) {
+Failure StageProblem::dispatch(int units, const double *states, const double *noises, const GivenStarts &given,
+                               double *objectives, double *futures, double *next_states, int8_t *bases_out,
+                               double *primal, double *row_dual) {
     const size_t columns = data_.columns(), rows = data_.rows(), length = this->basis_length();
     return over_units(units, [&](Worker &worker, int unit, Signals &) -> Failure {
-        worker.begin(bases + static_cast<size_t>(unit) * basis_length, basis_length);
+        worker.begin(given.basis(unit), given.length);
         if (!worker.solve(states + static_cast<size_t>(unit) * data_.states_in,
                           noises + static_cast<size_t>(unit) * data_.noises(), ladder_))
             return {unit, 0, worker.status};

@@ -33,15 +33,21 @@ Planes planes_of(const PlaneArrays &arrays) {
 
 constexpr Require require{"StageProblem"};
 
+GivenStarts given_bases(const StageProblem &problem, size_t units, const In<int8_t, 2> &bases) {
+    const int length = static_cast<int>(bases.shape(1));
+    require(bases.shape(0) == units && length <= problem.basis_length(), "bases");
+    return {bases.data(), length};
+}
+
 // What units start from; no row of noises says that nobody knows any.
 GivenStarts given_starts(const StageProblem &problem, size_t units, const In<int8_t, 2> &bases,
                          const In<double, 2> &noises) {
-    const int length = static_cast<int>(bases.shape(1));
-    require(bases.shape(0) == units && length <= problem.basis_length(), "bases");
+    GivenStarts given = given_bases(problem, units, bases);
     const bool known = noises.shape(0) > 0;
     require(!known || (noises.shape(0) == units && static_cast<int>(noises.shape(1)) == problem.data().noises()),
             "start_noises");
-    return {bases.data(), length, known ? noises.data() : nullptr};
+    if (known) given.noises = noises.data();
+    return given;
 }
 
 FailureTuple tuple_of(const Failure &failure) { return {failure.unit, failure.opening, failure.status}; }
@@ -147,8 +153,7 @@ void bind_stage(nb::module_ &m) {
                  const StageData &data = self.data();
                  require(static_cast<int>(states.shape(1)) == data.states_in, "states");
                  require(noises.shape(0) == units && static_cast<int>(noises.shape(1)) == data.noises(), "noises");
-                 require(bases.shape(0) == units &&
-                             static_cast<int>(bases.shape(1)) <= self.basis_length(), "bases");
+                 const GivenStarts given = given_bases(self, units, bases);
                  require(objectives.size() == units && futures.size() == units, "objectives or futures");
                  require(next_states.shape(0) == units &&
                              static_cast<int>(next_states.shape(1)) == data.states_out(), "next_states");
@@ -163,8 +168,7 @@ void bind_stage(nb::module_ &m) {
                                    static_cast<int>(row_dual.shape(1)) == data.rows()), "primal or row_dual");
                  nb::gil_scoped_release nogil;
                  return tuple_of(self.dispatch(static_cast<int>(units), states.data(), noises.data(),
-                                               bases.data(), static_cast<int>(bases.shape(1)),
-                                               objectives.data(), futures.data(), next_states.data(),
+                                               given, objectives.data(), futures.data(), next_states.data(),
                                                keep ? bases_out.data() : nullptr, full ? primal.data() : nullptr,
                                                full ? row_dual.data() : nullptr));
              })

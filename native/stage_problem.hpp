@@ -100,6 +100,7 @@ struct GivenStarts {
     const int8_t *bases = nullptr;
     int length = 0;
     const double *noises = nullptr;
+    const int8_t *basis(int unit) const { return bases + static_cast<size_t>(unit) * length; }
 };
 
 // What a worker has done.
@@ -168,7 +169,7 @@ class Worker {
     // Planes and cuts are the extras: plane p has the number p, cut k the number planes + k.
     std::vector<int> rows_;  // the extra of each row behind the core: planes, the working set, then what joined it
     int chosen_ = 0;         // of these, planes and the working set
-    std::vector<char> is_row_, used_;  // by extra
+    std::vector<char> is_row_, used_;  // by extra; used are cuts alone
     std::vector<double> height_;       // bound of each extra's row for the right-hand side at hand
     std::vector<int> moving_rows_;  // core rows that move at all
     std::vector<double> cost_, reduced_cost_;  // scaled
@@ -196,9 +197,9 @@ class StageProblem {
     Failure by_opening(int units, const double *states, const int *first, const int *last, const double *noises,
                        const GivenStarts &given, int most, double *values, double *slopes, int8_t *bases_out);
     // Optimal dispatch of each of `units` pairs of state and noise.
-    Failure dispatch(int units, const double *states, const double *noises, const int8_t *bases,
-                     int basis_length, double *objectives, double *futures, double *next_states,
-                     int8_t *bases_out, double *primal, double *row_dual);
+    Failure dispatch(int units, const double *states, const double *noises, const GivenStarts &given,
+                     double *objectives, double *futures, double *next_states, int8_t *bases_out, double *primal,
+                     double *row_dual);
     // Writes the problem of one right-hand side as MPS with names, and finds rows and columns in conflict.
     std::string explain(const double *state, const double *noise, const std::vector<std::string> &row_names,
                         const std::vector<std::string> &column_names, const std::string &path,

@@ -97,7 +97,7 @@ bool Worker::solve(const double *state, const double *noise, const std::vector<S
         if (violated < 0) break;
         append_rows({violated});
     }
-    for (size_t k = 0; k < rows_.size(); ++k)
+    for (size_t k = data_.planes.count(); k < rows_.size(); ++k)
         if (row_dual[data_.rows() + k] != 0.0) used_[rows_[k]] = 1;
     weigh_extras();
     return true;
