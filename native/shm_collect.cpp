@@ -35,20 +35,21 @@ struct Cut {
 // pay for every one.
 size_t staggered(const Group &group) { return group.crowded ? 4 : 8; }
 constexpr size_t kAbreast = 2;  // where all ranks do the same at the same time, every piece only costs a wait
+constexpr size_t kBothWays = 16 << 10;      // of the own part of a gather, still in the cache when it is copied again
 constexpr size_t kFoldedPiece = 192 << 10;  // two rings and two arrays at once; larger ones leave the caches
 
 Word &own(Turn &turn, size_t offset) { return turn.group.word(turn.group.rank, offset); }
 
-// Every rank fills pieces of its ring and drains everyone's one piece behind.
+// Every rank that *fills* puts pieces in its *ring*, and all drain everyone's one piece behind.
 template <class Fill, class Drain>
-bool stream(Turn &turn, uint32_t count, bool fills, Fill fill, Drain drain) {
+bool stream(Turn &turn, uint32_t count, bool fills, const Ring &ring, Fill fill, Drain drain) {
     Group &group = turn.group;
     const uint32_t first = group.pieces;
     for (uint32_t step = 0; step <= count; ++step) {
         if (step < count) {
             if (fills) {  // the ring's oldest piece must have been taken by everyone
-                if (!turn.wait_all(kConsumed, first + step + 1 - kDepth)) return false;
-                fill(step, group.ring(group.rank, first + step));
+                if (!turn.wait_all(kConsumed, first + step + 1 - ring.depth)) return false;
+                fill(step, ring.piece(step));
             }
             publish(own(turn, kWritten), first + step + 1);
         }
@@ -62,27 +63,42 @@ bool stream(Turn &turn, uint32_t count, bool fills, Fill fill, Drain drain) {
     return true;
 }
 
-uint8_t *small_place(Turn &turn, int rank, size_t bytes) {
-    return bytes <= kInline ? turn.slot(rank).payload : turn.group.eager(rank, turn.group.turn + 1);
-}
+// A message that needs no piece of a ring: in the slot, or in a room. Made before the meeting, on all ranks.
+class Small {
+  public:
+    Small(Turn &turn, size_t bytes)
+        : turn_(turn), in_slot_(bytes <= kInline), at_(in_slot_ ? 0 : turn.group.place(bytes)) {}
+    void post(const uint8_t *from, size_t bytes) {
+        Group &group = turn_.group;
+        uint8_t *const to =
+            in_slot_ ? turn_.slot(group.rank).payload : group.eager(group.rank, group.turn + 1, at_);
+        group.writer.write(to, from, bytes);
+    }
+    // After the meeting the slots of the turn just posted are the ones to read.
+    const uint8_t *of(int rank) const {
+        const Group &group = turn_.group;
+        return in_slot_ ? group.block(rank).slot[group.turn & 1].payload : group.eager(rank, group.turn, at_);
+    }
 
-// After the meeting the slots of the turn just posted are the ones to read.
-const uint8_t *small_of(Turn &turn, int rank, size_t bytes) {
-    Group &group = turn.group;
-    return bytes <= kInline ? group.block(rank).slot[group.turn & 1].payload : group.eager(rank, group.turn);
-}
+  private:
+    Turn &turn_;
+    bool in_slot_;
+    size_t at_;
+};
 
 // Two ranks: each folds everything. Both read one foreign copy, which is the least that can be read.
 bool fold_everything(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, size_t item, Fold fold) {
     Group &group = turn.group;
     const Cut cut(bytes, kAbreast, kFoldedPiece);
     return stream(
-        turn, cut.count, true,
-        [&](uint32_t index, uint8_t *ring) { copy(ring, send + cut.begin(index), cut.length(index, bytes)); },
+        turn, cut.count, true, group.ring(group.rank),
+        [&](uint32_t index, uint8_t *place) {
+            group.writer.write(place, send + cut.begin(index), cut.length(index, bytes));
+        },
         [&](uint32_t index, uint32_t piece) {
             if (!turn.wait_all(kWritten, piece + 1)) return false;
             const uint8_t *parts[kMaxRanks];
-            for (int rank = 0; rank < group.size; ++rank) parts[rank] = group.ring(rank, piece);
+            for (int rank = 0; rank < group.size; ++rank) parts[rank] = group.ring(rank).piece(index);
             if (send != recv) parts[group.rank] = send + cut.begin(index);
             fold(recv + cut.begin(index), parts, group.size, cut.length(index, bytes) / item);
             return true;
@@ -93,6 +109,7 @@ bool fold_everything(Turn &turn, const uint8_t *send, uint8_t *recv, size_t byte
 bool fold_slices(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, size_t item, Fold fold) {
     Group &group = turn.group;
     const Cut cut(bytes, staggered(group));
+    const Ring ring = group.ring(group.rank), results = group.results();
     const uint32_t first = group.pieces;
     const auto edge = [&](uint32_t index, int rank) {  // slices end at cache lines
         const size_t length = cut.length(index, bytes), lines = (length + 63) / 64;
@@ -101,8 +118,8 @@ bool fold_slices(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, s
     for (uint32_t step = 0; step < cut.count + 2; ++step) {
         if (step < cut.count) {
             const uint32_t piece = first + step;
-            if (!turn.wait_all(kConsumed, piece + 1 - kDepth)) return false;
-            copy(group.ring(group.rank, piece), send + cut.begin(step), cut.length(step, bytes));
+            if (!turn.wait_all(kConsumed, piece + 1 - ring.depth)) return false;
+            group.writer.write(ring.piece(step), send + cut.begin(step), cut.length(step, bytes));
             publish(own(turn, kWritten), piece + 1);
         }
         if (step >= 1 && step - 1 < cut.count) {
@@ -110,8 +127,8 @@ bool fold_slices(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, s
             if (!turn.wait_all(kWritten, piece + 1)) return false;
             const size_t begin = edge(index, group.rank), end = edge(index, group.rank + 1);
             const uint8_t *parts[kMaxRanks];
-            for (int rank = 0; rank < group.size; ++rank) parts[rank] = group.ring(rank, piece) + begin;
-            fold(group.result(piece) + begin, parts, group.size, (end - begin) / item);
+            for (int rank = 0; rank < group.size; ++rank) parts[rank] = group.ring(rank).piece(index) + begin;
+            fold(results.piece(index) + begin, parts, group.size, (end - begin) / item);
             publish(own(turn, kReduced), piece + 1);
         }
         if (step >= 2) {
@@ -120,7 +137,7 @@ bool fold_slices(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, s
                 const int rank = (group.rank + next) % group.size;
                 if (rank != group.rank && !turn.wait(rank, kReduced, piece + 1)) return false;
                 const size_t begin = edge(index, rank), end = edge(index, rank + 1);
-                copy(recv + cut.begin(index) + begin, group.result(piece) + begin, end - begin, bytes);
+                copy(recv + cut.begin(index) + begin, results.piece(index) + begin, end - begin, bytes);
             }
             publish(own(turn, kConsumed), piece + 1);
         }
@@ -154,10 +171,11 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
     const bool in_place = send == recv + displs[me];
     if (turn.direct(most)) return direct_allgatherv(turn, call, send, recv, counts, displs);
     if (most <= kEager) {
-        if (counts[me]) std::memcpy(small_place(turn, me, most), send, counts[me]);
+        Small small(turn, most);
+        small.post(send, counts[me]);
         if (!turn.meet(call)) return false;
         for (int rank = 0; rank < group.size; ++rank)
-            if (rank != me) copy(recv + displs[rank], small_of(turn, rank, most), counts[rank]);
+            if (rank != me) copy(recv + displs[rank], small.of(rank), counts[rank]);
         if (!in_place) copy(recv + displs[me], send, counts[me]);
         return true;
     }
@@ -165,17 +183,21 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
     turn.release_gil();
     const Cut cut(most, kAbreast);
     return stream(
-        turn, cut.count, true,
-        [&](uint32_t index, uint8_t *ring) {
+        turn, cut.count, true, group.ring(me),
+        [&](uint32_t index, uint8_t *place) {
             const size_t begin = cut.begin(index), length = cut.length(index, counts[me]);
-            copy(ring, send + begin, length);
-            if (!in_place) copy(recv + displs[me] + begin, send + begin, length, total);
+            if (in_place) return group.writer.write(place, send + begin, length);
+            for (size_t at = 0; at < length; at += kBothWays) {
+                const size_t part = std::min(kBothWays, length - at);
+                group.writer.write(place + at, send + begin + at, part);
+                copy(recv + displs[me] + begin + at, send + begin + at, part, total);
+            }
         },
         [&](uint32_t index, uint32_t piece) {
             for (int next = 1; next < group.size; ++next) {
                 const int rank = (me + next) % group.size;
                 if (!turn.wait(rank, kWritten, piece + 1)) return false;
-                copy(recv + displs[rank] + cut.begin(index), group.ring(rank, piece),
+                copy(recv + displs[rank] + cut.begin(index), group.ring(rank).piece(index),
                      cut.length(index, counts[rank]), total);
             }
             return true;
@@ -187,10 +209,11 @@ bool allreduce(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv,
     const size_t item = dtype_bytes(call.dtype), bytes = count * item;
     const Fold fold = fold_for(call.dtype, static_cast<Reduction>(call.argument));
     if (bytes <= std::min(kEager, kFoldAlone / static_cast<size_t>(group.size))) {
-        if (bytes) std::memcpy(small_place(turn, group.rank, bytes), send, bytes);
+        Small small(turn, bytes);
+        small.post(send, bytes);
         if (!turn.meet(call)) return false;
         const uint8_t *parts[kMaxRanks];
-        for (int rank = 0; rank < group.size; ++rank) parts[rank] = small_of(turn, rank, bytes);
+        for (int rank = 0; rank < group.size; ++rank) parts[rank] = small.of(rank);
         if (send != recv) parts[group.rank] = send;
         fold(recv, parts, group.size, count);
         return true;
@@ -207,23 +230,25 @@ bool broadcast(Turn &turn, const Call &call, uint8_t *buffer, size_t bytes, int 
     const bool sends = group.rank == root;
     if (turn.direct(bytes)) return direct_broadcast(turn, call, buffer, bytes, root);
     if (bytes <= kEager) {
-        if (sends && bytes) std::memcpy(small_place(turn, root, bytes), buffer, bytes);
+        Small small(turn, bytes);
+        if (sends) small.post(buffer, bytes);
         if (!turn.meet(call)) return false;
-        if (!sends) copy(buffer, small_of(turn, root, bytes), bytes);
+        if (!sends) copy(buffer, small.of(root), bytes);
         return true;
     }
     if (!turn.meet(call)) return false;
     turn.release_gil();
     const Cut cut(bytes, staggered(group));
+    const Ring ring = group.all_rings();
     return stream(
-        turn, cut.count, sends,
-        [&](uint32_t index, uint8_t *ring) {
-            copy(ring, buffer + cut.begin(index), cut.length(index, bytes));
+        turn, cut.count, sends, ring,
+        [&](uint32_t index, uint8_t *place) {
+            group.writer.write(place, buffer + cut.begin(index), cut.length(index, bytes));
         },
         [&](uint32_t index, uint32_t piece) {
             if (sends) return true;
             if (!turn.wait(root, kWritten, piece + 1)) return false;
-            copy(buffer + cut.begin(index), group.ring(root, piece), cut.length(index, bytes), bytes);
+            copy(buffer + cut.begin(index), ring.piece(index), cut.length(index, bytes), bytes);
             return true;
         });
 }

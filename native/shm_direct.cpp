@@ -100,8 +100,8 @@ bool direct_allreduce(Turn &turn, const Call &call, const uint8_t *send, uint8_t
     const auto edge = [&](int rank) { return std::min(bytes, lines * static_cast<size_t>(rank) / ranks * 64); };
     if (!meet_exposed(turn, call, send, recv, bytes)) return false;
 
-    uint8_t *const room = group.ring(me, 0);  // nobody else looks into it meanwhile
-    const size_t block = std::min(kBlock, kDepth * kPiece / ranks / 64 * 64);
+    uint8_t *const room = group.ring(me).start;  // nobody else looks into it meanwhile
+    const size_t block = std::min(kBlock, kLeastDepth * kPiece / ranks / 64 * 64);
     const size_t end = edge(me + 1);
     for (size_t at = edge(me); at < end; at += block) {
         const size_t length = std::min(block, end - at);

@@ -7,16 +7,27 @@
 #include "processor.hpp"
 #include "shm_layout.hpp"
 #include "shm_trial.hpp"
+#include "shm_write.hpp"
 
 namespace shm {
+
+// Places for the pieces of one call, which take turns; the call begins where the last one ended.
+struct Ring {
+    uint8_t *start;
+    uint32_t depth, first;
+    uint8_t *piece(uint32_t index) const { return start + (first + index) % depth * kPiece; }
+};
 
 struct Group {
     Header *header = nullptr;  // null once closed
     size_t bytes = 0;
     int rank = 0;
     int size = 0;
+    Layout layout{1};
     uint32_t turn = 0;    // collectives that this rank has posted
     uint32_t direct_calls = 0;  // collectives whose data ranks read where they lay
+    size_t used[2] = {};  // bytes of every other turn's room before its next message; equal on all ranks
+    Writer writer;
     uint32_t pieces = 0;  // pieces that all large messages so far were cut into; equal on all ranks
     bool crowded = false;
     bool readable = false;  // ranks may read each other's memory: none before the first meeting, then all or none
@@ -37,13 +48,25 @@ struct Group {
         return *reinterpret_cast<Word *>(reinterpret_cast<char *>(&block(of)) + offset);
     }
     uint8_t *base() const { return reinterpret_cast<uint8_t *>(header); }
-    uint8_t *eager(int of, uint32_t in_turn) const {
-        return base() + Layout(size).eager + (static_cast<size_t>(of) * 2 + (in_turn & 1)) * kEager;
+    // Where an eager message of the coming turn lies in every rank's room.
+    size_t place(size_t bytes) {
+        if (bytes <= kResting) return 0;
+        size_t &next = used[(turn + 1) & 1];
+        const size_t at = next + bytes > layout.room ? 0 : next;
+        next = at + (bytes + 63) / 64 * 64;
+        return at;
     }
-    uint8_t *ring(int of, uint32_t piece) const {
-        return base() + Layout(size).ring + (static_cast<size_t>(of) * kDepth + piece % kDepth) * kPiece;
+    uint8_t *eager(int of, uint32_t in_turn, size_t at) const {
+        return base() + layout.eager + (static_cast<size_t>(of) * 2 + (in_turn & 1)) * layout.room + at;
     }
-    uint8_t *result(uint32_t piece) const { return base() + Layout(size).result + piece % kDepth * kPiece; }
+    // Whoever has posted a call has taken everything of the one before. So after a meeting all rings are free, for any
+    // use of that call: where only one rank writes, it has those of all.
+    Ring ring(int of) const {
+        return ring_at(layout.ring + static_cast<size_t>(of) * layout.depth * kPiece, layout.depth);
+    }
+    Ring all_rings() const { return ring_at(layout.ring, layout.depth * static_cast<uint32_t>(size)); }
+    Ring results() const { return ring_at(layout.result, layout.depth); }
+    Ring ring_at(size_t offset, uint32_t depth) const { return {base() + offset, depth, pieces % depth}; }
     bool failed() const { return header->verdict.load(std::memory_order_acquire) != 0; }
 };
 

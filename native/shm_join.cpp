@@ -127,7 +127,8 @@ bool format_segment(int descriptor, int size, uint64_t job, bool crowded) {
 }
 
 bool join(Group &group, int descriptor, uint64_t job, double join_seconds, int direct) {
-    const size_t bytes = Layout(group.size).bytes;
+    group.layout = Layout(group.size);
+    const size_t bytes = group.layout.bytes;
     struct stat status;
     char text[512];
     if (fstat(descriptor, &status) != 0) {

@@ -1,6 +1,7 @@
 // What lies in the memory that all ranks map. Nothing here is ever locked: a rank that dies anywhere leaves
 // words that the others can still read.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -8,13 +9,15 @@
 namespace shm {
 
 constexpr uint64_t kMagic = 0x31676572626f6370;  // "pcobreg1" as it lies in memory
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr int kMaxRanks = 256;
 constexpr size_t kInline = 40;        // bytes that travel in the same cache line as the flag
 constexpr size_t kEager = 128 << 10;  // bytes that travel in one piece
+constexpr size_t kResting = 16 << 10;  // so many always travel in the same place, more in the next one of several
 constexpr size_t kDirect = 64 << 10;  // from here on ranks may read each other's memory
 constexpr size_t kPiece = 256 << 10;  // larger messages go in pieces of at most this size
-constexpr uint32_t kDepth = 4;        // pieces in flight; must exceed the depth of the longest pipeline (3)
+constexpr uint32_t kLeastDepth = 4;   // pieces of a ring; must exceed the depth of the longest pipeline (3)
+constexpr uint32_t kAllPieces = 16;   // of the rings of up to four ranks together
 constexpr int kShownCounts = 7;       // counts that a mismatch report can show of each rank
 
 // A number that only grows, and how many processes sleep on it.
@@ -103,14 +106,22 @@ struct Header {
     alignas(128) RankBlock ranks[1];
 };
 
+// Rings and rooms of all ranks together are larger than a core's own cache: what comes round again has left the caches
+// of those that read it. A line that is still there must be taken back from them, which takes three times as long as
+// to fetch it.
 struct Layout {
+    uint32_t depth;  // pieces of a ring
+    size_t room;     // bytes for the eager messages of one rank and every other turn
     size_t eager, ring, result, bytes;
     explicit Layout(int size) {
-        const size_t ranks = static_cast<size_t>(size);
+        const auto ranks = static_cast<size_t>(size);
+        depth = kLeastDepth;
+        while (depth * 2 * std::max<size_t>(ranks, 2) <= kAllPieces) depth *= 2;
+        room = depth * kEager;
         eager = (offsetof(Header, ranks) + sizeof(RankBlock) * ranks + 4095) / 4096 * 4096;
-        ring = eager + ranks * 2 * kEager;
-        result = ring + ranks * kDepth * kPiece;
-        bytes = result + kDepth * kPiece;
+        ring = eager + ranks * 2 * room;
+        result = ring + ranks * depth * kPiece;
+        bytes = result + depth * kPiece;
     }
 };
 

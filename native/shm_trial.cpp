@@ -7,6 +7,10 @@
 
 namespace shm {
 
+namespace {
+constexpr uint32_t kRow = 32, kLeastRow = 16;  // of the smallest of these messages, and of any
+}
+
 uint64_t Trial::Way::best() const { return *std::min_element(took, took + kTries); }
 
 void Trial::learn(uint64_t took) {
@@ -16,7 +20,10 @@ void Trial::learn(uint64_t took) {
     }
     before_ = direct_;
     ++calls_;
-    direct_ = calls_ < 2 * kTries ? !before_ : (ways_[1].best() < ways_[0].best()) != (calls_ % kAgain == 0);
+    const uint32_t at = calls_ % (kAgain * row);
+    if (calls_ == row) trying_ = true;
+    if (at == 0) trying_ = !reading_is_quicker();
+    direct_ = at < row || calls_ < 2 * row ? trying_ : reading_is_quicker();
 }
 
 bool Turn::direct(size_t bytes) {
@@ -24,6 +31,7 @@ bool Turn::direct(size_t bytes) {
     if (group.always_direct) return true;
     const int size = std::min(63 - __builtin_clzll(bytes / kDirect), kTrialSizes - 1);
     trial_ = &group.trials[static_cast<int>(kind) - static_cast<int>(Kind::allgatherv)][size];
+    trial_->row = std::max(kLeastRow, kRow >> size);
     Large &mine = slot(group.rank).large;
     mine.entered = trial_->entered;
     mine.left = trial_->left;

@@ -13,19 +13,25 @@ class Trial {
     void learn(uint64_t took);
 
     uint64_t entered = 0, left = 0;  // when this rank did so in its last call
+    // Calls in a row by which a way is tried. The first ones find other things in the caches: it takes as many as
+    // the places are that messages lie in by turns.
+    uint32_t row = 1;
 
   private:
-    static constexpr uint32_t kTries = 3;    // of each way, in turns; the best counts, as only delays are random
-    static constexpr uint32_t kAgain = 128;  // then this often the other one, lest a bad start stays for ever
+    static constexpr uint32_t kTries = 3;   // the last ones of a row; the best counts, as only delays are random
+    static constexpr uint32_t kAgain = 32;  // after so many rows the other way is tried again: a bad start may not stay
 
     struct Way {
         uint64_t took[kTries] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // by its latest calls
         uint32_t calls = 0;
         uint64_t best() const;
     };
+    bool reading_is_quicker() const { return ways_[1].best() < ways_[0].best(); }
+
     Way ways_[2];
     uint32_t calls_ = 0;
-    bool before_ = false;  // whether the last call read
+    bool before_ = false;   // whether the last call read
+    bool trying_ = false;   // whether calls read while a way is tried
     bool direct_ = false;
 };
 

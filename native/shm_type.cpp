@@ -169,6 +169,14 @@ PyObject *abort_(PyObject *self, PyObject *reason) {
     Py_RETURN_NONE;
 }
 
+// For tests: the next so many bytes are written past the caches, whatever would be quicker.
+PyObject *write_past_caches(PyObject *self, PyObject *bytes) {
+    const size_t count = PyLong_AsSize_t(bytes);
+    if (PyErr_Occurred()) return nullptr;
+    group_of(self).writer.write_past_caches(count);
+    Py_RETURN_NONE;
+}
+
 PyObject *close_(PyObject *self, PyObject *) {
     Group &group = group_of(self);
     if (!group.header) Py_RETURN_NONE;
@@ -225,6 +233,7 @@ PyMethodDef methods[] = {{"allgatherv", FAST(allgatherv_), kFast, nullptr},
                          {"_plain_broadcast", FAST(plain_broadcast), kFast, nullptr},
                          {"_fence", meet_only<Kind::fence>, METH_NOARGS, nullptr},
                          {"_agree", agree, METH_VARARGS, nullptr},
+                         {"_write_past_caches", write_past_caches, METH_O, nullptr},
                          {"_end", end_, METH_NOARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 constexpr Py_ssize_t kGroup = offsetof(GroupObject, group);

@@ -110,6 +110,49 @@ def test_a_ring_no_deeper_than_its_pipeline_is_found_to_lock_up():
     assert "stuck" in streams(2, 4, depth=2, behind=2).wrong
 
 
+# ---- two calls, and a meeting between them: in the first every rank writes in its own ring, in the second one
+# rank writes in the rings of all
+
+
+def spreading(rank: int, ranks: int, pieces: int, depth: int, meets: bool) -> Iterator[Step]:
+    others = [other for other in range(ranks) if other != rank]
+    yield from streaming(rank, ranks, pieces, depth, behind=1, room=True)
+    if meets:
+        yield put(("posted", rank), 1)
+        yield reach([("posted", other) for other in others], 1)
+    for step in range(pieces * ranks):
+        place, owner = step % depth, step // depth % ranks
+        if rank == 0:
+            yield reach([("consumed", other) for other in others], pieces + step + 1 - depth * ranks)
+            yield put(("ring", place, owner), pieces + step)
+            yield put(("written", 0), pieces + step + 1)
+        else:
+            yield reach([("written", 0)], pieces + step + 1)
+            yield expect(("ring", place, owner), pieces + step)
+        yield put(("consumed", rank), pieces + step + 1)
+
+
+def spreads(ranks: int, pieces: int, meets: bool, **faults: int) -> Outcome:
+    depth = 2
+    initial: Words = {}
+    for rank in range(ranks):
+        initial["written", rank] = initial["consumed", rank] = initial["posted", rank] = 0
+        for place in range(depth):
+            initial["ring", place, rank] = -1
+    programs = [spreading(rank, ranks, pieces, depth, meets) for rank in range(ranks)]
+    return Programs(programs, initial, **faults).outcome()
+
+
+@pytest.mark.parametrize("faults", [{}, {"crashes": 1}, {"timeouts": 1}], ids=["plain", "crash", "timeout"])
+@pytest.mark.parametrize(("ranks", "pieces"), [(2, 3), (3, 1)])
+def test_after_a_meeting_one_rank_may_write_in_the_rings_of_all(ranks, pieces, faults):
+    assert spreads(ranks, pieces, True, **faults).wrong == {}
+
+
+def test_without_the_meeting_that_is_found_bad():
+    assert "another turn's data" in spreads(2, 2, False).wrong
+
+
 # ---- direct: ranks meet, read each other's arrays where they lie, look whether the group has failed by then
 # (who raises uses its array anew), and leave when all have read; what was read counts at the end of a call
 
