@@ -35,7 +35,7 @@ struct Cut {
 // pay for every one.
 size_t staggered(const Group &group) { return group.crowded ? 4 : 8; }
 constexpr size_t kAbreast = 2;  // where all ranks do the same at the same time, every piece only costs a wait
-constexpr size_t kBothWays = 16 << 10;      // of the own part of a gather, still in the cache when it is copied again
+constexpr size_t kCached = 16 << 10;  // bytes that are still in the first cache when they are used again
 constexpr size_t kFoldedPiece = 192 << 10;  // two rings and two arrays at once; larger ones leave the caches
 
 Word &own(Turn &turn, size_t offset) { return turn.group.word(turn.group.rank, offset); }
@@ -110,6 +110,7 @@ bool fold_slices(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, s
     Group &group = turn.group;
     const Cut cut(bytes, staggered(group));
     const Ring ring = group.ring(group.rank), results = group.results();
+    alignas(64) uint8_t folded[kCached];
     const uint32_t first = group.pieces;
     const auto edge = [&](uint32_t index, int rank) {  // slices end at cache lines
         const size_t length = cut.length(index, bytes), lines = (length + 63) / 64;
@@ -125,10 +126,18 @@ bool fold_slices(Turn &turn, const uint8_t *send, uint8_t *recv, size_t bytes, s
         if (step >= 1 && step - 1 < cut.count) {
             const uint32_t index = step - 1, piece = first + index;
             if (!turn.wait_all(kWritten, piece + 1)) return false;
-            const size_t begin = edge(index, group.rank), end = edge(index, group.rank + 1);
-            const uint8_t *parts[kMaxRanks];
-            for (int rank = 0; rank < group.size; ++rank) parts[rank] = group.ring(rank).piece(index) + begin;
-            fold(results.piece(index) + begin, parts, group.size, (end - begin) / item);
+            const size_t end = edge(index, group.rank + 1);
+            const bool past = group.writer.past_caches();
+            size_t at = edge(index, group.rank);
+            while (at < end) {
+                const size_t part = past ? std::min(kCached, end - at) : end - at;
+                const uint8_t *parts[kMaxRanks];
+                for (int rank = 0; rank < group.size; ++rank) parts[rank] = group.ring(rank).piece(index) + at;
+                uint8_t *const result = results.piece(index) + at;
+                fold(past ? folded : result, parts, group.size, part / item);
+                if (past) group.writer.write(result, folded, part);
+                at += part;
+            }
             publish(own(turn, kReduced), piece + 1);
         }
         if (step >= 2) {
@@ -187,8 +196,8 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
         [&](uint32_t index, uint8_t *place) {
             const size_t begin = cut.begin(index), length = cut.length(index, counts[me]);
             if (in_place) return group.writer.write(place, send + begin, length);
-            for (size_t at = 0; at < length; at += kBothWays) {
-                const size_t part = std::min(kBothWays, length - at);
+            for (size_t at = 0; at < length; at += kCached) {
+                const size_t part = std::min(kCached, length - at);
                 group.writer.write(place + at, send + begin + at, part);
                 copy(recv + displs[me] + begin + at, send + begin + at, part, total);
             }

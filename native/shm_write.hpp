@@ -32,6 +32,7 @@ class Writer {
         copy(to + kLook, from + kLook, bytes - kLook, past_ ? kStream : 0);
     }
 
+    bool past_caches() const { return past_ > 0; }
     void write_past_caches(size_t bytes) { past_ = bytes; }
 
   private:

@@ -110,8 +110,7 @@ def test_a_ring_no_deeper_than_its_pipeline_is_found_to_lock_up():
     assert "stuck" in streams(2, 4, depth=2, behind=2).wrong
 
 
-# ---- two calls, and a meeting between them: in the first every rank writes in its own ring, in the second one
-# rank writes in the rings of all
+# ---- two calls, a meeting between them: first every rank writes in its own ring, then one in those of all
 
 
 def spreading(rank: int, ranks: int, pieces: int, depth: int, meets: bool) -> Iterator[Step]:
