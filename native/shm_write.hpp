@@ -25,23 +25,31 @@ class Writer {
             past_ -= std::min(past_, bytes);
             return;
         }
+        const size_t at = looks_++ % (bytes / kLook) * kLook, behind = at + kLook;
         const uint64_t start = now_ns();
-        std::memcpy(to, from, kLook);
-        slow_ = now_ns() - start > kSlow ? std::min(slow_ + 1, kConvinced) : 0;
-        if (slow_ == kConvinced) write_past_caches(kAgain);
-        copy(to + kLook, from + kLook, bytes - kLook, past_ ? kStream : 0);
+        std::memcpy(to + at, from + at, kLook);
+        slow_ = std::max(0, slow_ + (now_ns() - start > kSlow ? 2 : -1));
+        if (slow_ >= kConvinced) {
+            slow_ = kConvinced - 2;
+            write_past_caches(kAgain);
+        }
+        copy(to, from, at, past_ ? kStream : 0);
+        copy(to + behind, from + behind, bytes - behind, past_ ? kStream : 0);
     }
 
     bool past_caches() const { return past_ > 0; }
     void write_past_caches(size_t bytes) { past_ = bytes; }
 
   private:
-    static constexpr size_t kLook = 16 << 10;  // bytes that are stored to see how long it takes; fewer are always just stored
-    static constexpr uint64_t kSlow = 4'000;   // nanoseconds for these: 0.4 to 1.7 µs with a shared cache, 6 to 9 without
-    static constexpr int kConvinced = 4;       // looks in a row, as any may fall on an interrupt
-    static constexpr size_t kAgain = 8 << 20;  // bytes written past the caches before the next look
+    static constexpr size_t kLook = 16 << 10;   // bytes that are stored to see how long it takes; fewer never matter
+    static constexpr uint64_t kSlow = 4'000;    // nanoseconds for these: 0.4 to 1.7 µs with a common cache, 6 to 9 without
+    // Looks that found it slow count 2, others -1: one may have been interrupted, and lines that only a rank on the same
+    // core has read are quick.
+    static constexpr int kConvinced = 8;
+    static constexpr size_t kAgain = 32 << 20;  // bytes written past the caches before the next look
 
-    int slow_ = 0;     // looks in a row that found it slow
+    uint32_t looks_ = 0;  // so far: each is at another place of its message
+    int slow_ = 0;
     size_t past_ = 0;  // bytes still to be written past the caches
 };
 
