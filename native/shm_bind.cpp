@@ -16,6 +16,7 @@
 #include "module.hpp"
 #include "shm_fold.hpp"
 #include "shm_join.hpp"
+#include "shm_trial.hpp"
 #include "shm_type.hpp"
 
 namespace nb = nanobind;
@@ -140,4 +141,9 @@ void bind_shm(nb::module_ &m) {
     sub.def("watch_launcher", shm::watch_launcher);
     sub.def("send_whole", send_whole);
     sub.def("folding", folding);
+    nb::class_<shm::Trial>(sub, "Trial")
+        .def(nb::init<>())
+        .def_rw("row", &shm::Trial::row)
+        .def("direct", &shm::Trial::direct)
+        .def("learn", &shm::Trial::learn);
 }

@@ -14,16 +14,26 @@ constexpr uint32_t kRow = 32, kLeastRow = 16;  // of the smallest of these messa
 uint64_t Trial::Way::best() const { return *std::min_element(took, took + kTries); }
 
 void Trial::learn(uint64_t took) {
-    if (calls_ > 0) {
+    if (calls_ == 0) {
+        ends_ = row;
+    } else {
         Way &way = ways_[before_];
         way.took[way.calls++ % kTries] = took;
     }
     before_ = direct_;
     ++calls_;
-    const uint32_t at = calls_ % (kAgain * row);
-    if (calls_ == row) trying_ = true;
-    if (at == 0) trying_ = !reading_is_quicker();
-    direct_ = at < row || calls_ < 2 * row ? trying_ : reading_is_quicker();
+    if (calls_ >= ends_ || (trying_ && is_hopeless())) {
+        const bool knows_both = ways_[0].calls > 0 && ways_[1].calls > 0;
+        trying_ = !trying_ || !knows_both;
+        if (trying_) direct_ = !direct_;
+        began_ = calls_;
+        ends_ = calls_ + (trying_ ? row : kAgain * row);
+    }
+    if (!trying_) direct_ = ways_[1].best() < ways_[0].best();
+}
+
+bool Trial::is_hopeless() const {
+    return calls_ - began_ > kTries && ways_[direct_].best() / kHopeless > ways_[!direct_].best();
 }
 
 bool Turn::direct(size_t bytes) {

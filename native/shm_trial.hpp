@@ -18,20 +18,22 @@ class Trial {
     uint32_t row = 1;
 
   private:
-    static constexpr uint32_t kTries = 3;   // the last ones of a row; the best counts, as only delays are random
-    static constexpr uint32_t kAgain = 32;  // after so many rows the other way is tried again: a bad start may not stay
+    static constexpr uint32_t kTries = 3;     // the last ones of a row; the best counts, as only delays are random
+    static constexpr uint32_t kAgain = 32;    // after so many rows the other way is tried again: a bad start may not stay
+    static constexpr uint64_t kHopeless = 4;  // times slower than the other way: the row ends early
 
     struct Way {
         uint64_t took[kTries] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // by its latest calls
         uint32_t calls = 0;
         uint64_t best() const;
     };
-    bool reading_is_quicker() const { return ways_[1].best() < ways_[0].best(); }
+    bool is_hopeless() const;
 
     Way ways_[2];
     uint32_t calls_ = 0;
-    bool before_ = false;   // whether the last call read
-    bool trying_ = false;   // whether calls read while a way is tried
+    uint32_t began_ = 0, ends_ = 0;  // calls before the present row, and those after which another one comes
+    bool trying_ = true;             // all calls of the row go the same way
+    bool before_ = false;            // whether the last call read
     bool direct_ = false;
 };
 

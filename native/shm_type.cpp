@@ -6,6 +6,7 @@
 #include <structmember.h>
 
 #include <cstring>
+#include <new>
 
 #include "shm_arguments.hpp"
 #include "shm_collect.hpp"
@@ -192,6 +193,12 @@ PyObject *end_(PyObject *self, PyObject *) {  // at exit: threads may still be i
     Py_RETURN_NONE;
 }
 
+PyObject *make(PyTypeObject *type, PyObject *, PyObject *) {
+    PyObject *self = type->tp_alloc(type, 0);
+    if (self) new (&group_of(self)) Group;  // tp_alloc only zeroes it
+    return self;
+}
+
 int init(PyObject *self, PyObject *args, PyObject *) {
     Group &group = group_of(self);
     int descriptor, rank, size;
@@ -215,6 +222,7 @@ void dealloc(PyObject *self) {
     depart(group, ended);
     unmap(group);
     PyTypeObject *type = Py_TYPE(self);
+    group_of(self).~Group();
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -245,7 +253,7 @@ PyType_Slot slots[] = {{Py_tp_init, reinterpret_cast<void *>(init)},
                        {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
                        {Py_tp_methods, methods},
                        {Py_tp_members, members},
-                       {Py_tp_new, reinterpret_cast<void *>(PyType_GenericNew)},
+                       {Py_tp_new, reinterpret_cast<void *>(make)},
                        {0, nullptr}};
 PyType_Spec spec = {"pycobre._native.shm.Group", sizeof(GroupObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};

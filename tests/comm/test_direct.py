@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 from comm.launching import ranks
+from pycobre._native.shm import Trial
 from pycobre.comm import ShmConfig
 from pycobre.errors import InitializationFailed, WorkerError
 
 LENGTH = 20_000  # 160 KB
 ROW = 16  # calls by which each way is tried, of arrays of this size
 CALLS = 2 * ROW + 8
+LEAST = 4  # calls after which a way may be found hopeless
 
-# Every rank's count of the calls that read, kind by kind. A rank that took another way would wait for ever.
+# Which calls every rank found to read, kind by kind. A rank that took another way would wait for ever.
 COUNT = f"""
 import json, random
 from dataclasses import replace
@@ -39,17 +41,18 @@ kinds = [
 ]
 found = []
 for call in kinds:
-    before = comm._direct_calls
+    found.append([])
     for _ in range({CALLS}):
         if random.random() < 0.2:
             time.sleep(random.random() * 0.002)
+        before = comm._direct_calls
         call()
-    found.append(comm._direct_calls - before)
+        found[-1].append(comm._direct_calls - before)
 pipe.send(json.dumps(found).encode())
 """
 
 
-def counts(count: int, wanted: list[bool | None] | None = None, **variables: str) -> list[int]:
+def readings(count: int, wanted: list[bool | None] | None = None, **variables: str) -> list[list[int]]:
     body, environment = f"WANTED = {wanted}\n{COUNT}", {**os.environ, **variables}
     with ranks(body, count, environment=environment) as job:
         found = [json.loads(line) for _, line in job]
@@ -60,19 +63,54 @@ def counts(count: int, wanted: list[bool | None] | None = None, **variables: str
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_ranks_try_both_ways_and_agree_on_one_whoever_is_late(count):
-    gather, reduce, broadcast, _ = counts(count)
+    gather, reduce, broadcast, _ = readings(count)
     for direct in (gather, reduce, broadcast):
-        assert ROW <= direct <= CALLS - ROW
+        assert direct[:ROW] == [0] * ROW
+        assert direct[ROW : ROW + LEAST] == [1] * LEAST
 
 
-@pytest.mark.parametrize(("value", "direct"), [("0", 0), ("1", CALLS)])
+def ways(calls: int, through_ns: int, reading_ns: int, trial: Trial | None = None) -> str:
+    trial, way, done = trial or Trial(), "", 0
+    trial.row = ROW
+    for _ in range(calls):
+        direct = trial.direct()
+        trial.learn(done)
+        done = reading_ns if direct else through_ns
+        way += "r" if direct else "t"
+    return way
+
+
+@pytest.mark.parametrize(("through", "reading", "better"), [(70, 150, "t"), (150, 70, "r")])
+def test_each_way_has_a_row_of_calls_then_the_quicker_one_is_taken_and_the_other_tried_now_and_then(
+    through, reading, better
+):
+    rows = ["t" * ROW, "r" * ROW, better * (32 * ROW), ("t" if better == "r" else "r") * ROW, better * 20]
+    assert ways(len("".join(rows)), through, reading) == "".join(rows)
+
+
+@pytest.mark.parametrize(("through", "reading"), [(70, 300), (300, 70)])
+def test_a_way_that_is_hopeless_is_not_tried_to_the_end_of_its_row(through, reading):
+    tried = ways(2 * ROW + 33 * ROW, through, reading)
+    worse = "r" if through < reading else "t"
+    assert tried[:ROW] == "t" * ROW
+    assert tried[ROW:].count(worse) <= 2 * LEAST
+    assert worse * LEAST in tried[3 * ROW :]
+
+
+def test_a_way_that_has_become_the_slower_one_is_left_at_once():
+    trial = Trial()
+    assert ways(3 * ROW, 70, 150, trial).endswith("t" * ROW)
+    assert ways(10, 400, 150, trial).endswith("r" * 5)
+
+
+@pytest.mark.parametrize(("value", "direct"), [("0", 0), ("1", 1)])
 def test_a_way_that_is_asked_for_is_taken_by_every_large_call(value, direct):
-    assert counts(3, COBRE_SHM_DIRECT=value) == [direct] * 4
+    assert readings(3, COBRE_SHM_DIRECT=value) == [[direct] * CALLS] * 4
 
 
-@pytest.mark.parametrize(("asked", "direct"), [([True, None, None], CALLS), ([None, False, True], 0)])
+@pytest.mark.parametrize(("asked", "direct"), [([True, None, None], 1), ([None, False, True], 0)])
 def test_what_one_rank_asks_for_holds_for_all_and_copying_first(asked, direct):
-    assert counts(3, asked) == [direct] * 4
+    assert readings(3, asked) == [[direct] * CALLS] * 4
 
 
 def test_any_other_value_is_refused():
