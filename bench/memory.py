@@ -1,12 +1,11 @@
 """Memory of each rank while it trains: ``python bench/memory.py CASE [--ranks 1,2,4] [--set NAME=VALUE]``.
 
-``--forward-passes``, ``--iterations`` and ``--openings`` enlarge the case: the cut pool has room for 16
-iterations from the start, then for twice as many whenever it is full, each of as many cuts a stage as there
-are forward passes; openings are noise vectors a stage.
+``--forward-passes``, ``--iterations`` and ``--openings`` enlarge the case: every iteration adds as many cuts a
+stage to the pool as there are forward passes; openings are noise vectors a stage.
 
 Printed is the proportional set size (PSS) of each rank when their sum was largest, what they share counted
-once, and of that what lies in shared memory: the cut pool and the openings, and the 1.25 MB a rank through
-which ranks talk. A rank that is alone has all of it to itself.
+once, and of that what lies in shared memory: the cut pool and the openings, and what ranks talk through (10
+MB for two of them, 9 for four). A rank that is alone has all of it to itself.
 """
 
 from __future__ import annotations
