@@ -1,7 +1,7 @@
 """Memory of each rank while it trains: ``python bench/memory.py CASE [--ranks 1,2,4] [--set NAME=VALUE]``.
 
-``--forward-passes``, ``--iterations`` and ``--openings`` enlarge the case: every iteration adds as many cuts a
-stage to the pool as there are forward passes; openings are noise vectors a stage.
+``--forward-passes``, ``--iterations`` and ``--openings`` enlarge the case: every iteration adds as many cuts
+a stage to the pool as there are forward passes; openings are noise vectors a stage.
 
 Printed is the proportional set size (PSS) of each rank when their sum was largest, what they share counted
 once, and of that what lies in shared memory: the cut pool and the openings, and what ranks talk through (10
