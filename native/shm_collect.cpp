@@ -67,7 +67,7 @@ bool stream(Turn &turn, uint32_t count, bool fills, const Ring &ring, Fill fill,
 class Small {
   public:
     Small(Turn &turn, size_t bytes)
-        : turn_(turn), in_slot_(bytes <= kInline), at_(in_slot_ ? 0 : turn.group.place(bytes)) {}
+        : turn_(turn), in_slot_(bytes <= kInline), at_(in_slot_ ? 0 : turn.group.next_place(bytes)) {}
     void post(const uint8_t *from, size_t bytes) {
         Group &group = turn_.group;
         uint8_t *const to =

@@ -49,7 +49,7 @@ struct Group {
     }
     uint8_t *base() const { return reinterpret_cast<uint8_t *>(header); }
     // Where an eager message of the coming turn lies in every rank's room.
-    size_t place(size_t bytes) {
+    size_t next_place(size_t bytes) {
         if (bytes <= kResting) return 0;
         size_t &next = used[(turn + 1) & 1];
         const size_t at = next + bytes > layout.room ? 0 : next;
