@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,12 @@ HERE = Path(__file__).parent
 SHARED_MEMORY = Path("/dev/shm")
 
 Train = Callable[..., tuple[Policy, list[HighsSolver]]]
+
+
+def pytest_configure() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would all ranks that tests send it to."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
