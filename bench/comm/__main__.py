@@ -35,6 +35,8 @@ OTHERS = (
     ("threads", "allreduces/s beside Python threads", ">= 3000", lambda value: value >= 3000),
     ("strangers", "allreduces/s beside two busy strangers", "", None),
 )
+# How far apart the processors are, after each run: a virtual machine's move while it runs.
+DISTANCE = "cache line there and back, ns"
 # An allreduce is what a prepared one competes with as well.
 RIVALS = {"prepared allreduce 32 B": ("prepared allreduce 32 B", "allreduce 32 B")}
 
@@ -49,14 +51,14 @@ def target(row: str, ranks: int) -> float:
     return 0.5 if small else LARGE.get(row, 1.05)
 
 
-def cache_line_ns() -> float:
-    """Round trip of a cache line between two threads, median of five."""
+def cache_line_ns(runs: int = 5) -> float:
+    """Round trip of a cache line between two threads, median of some runs."""
     program, source = CACHE / "pingpong", RANKS.with_name("pingpong.cpp")
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         CACHE.mkdir(parents=True, exist_ok=True)
         subprocess.run(["c++", "-O2", "-pthread", str(source), "-o", str(program)], check=True)
-    runs = [subprocess.run([program], check=True, capture_output=True).stdout for _ in range(5)]
-    return statistics.median(float(text) for text in runs)
+    told = [subprocess.run([program], check=True, capture_output=True).stdout for _ in range(runs)]
+    return statistics.median(float(text) for text in told)
 
 
 def local_us() -> dict[str, float]:
@@ -105,6 +107,7 @@ def measure(contenders: list[Contender], ranks: int, rounds: int, jobs: list[str
             for row, value in results.items():
                 if value is not None:
                     found[contender.name, row].append(value)
+            found[contender.name, DISTANCE].append(cache_line_ns(1))
     return found
 
 
@@ -154,6 +157,8 @@ def report(found: Figures, contenders: list[Contender], ranks: int) -> None:
             wanted, verdict = ">= 100x MPICH", "yes" if mine >= 100 * figures["MPICH"] else "no"
         shown = ["" if value is None else f"{value:.6g}" for value in cells]
         print("| " + " | ".join([what, *shown, wanted, verdict]) + " |")
+    print(f"\n{DISTANCE}, after each run:", end=" ")
+    print("; ".join(f"{name} " + " ".join(f"{ns:.0f}" for ns in found[name, DISTANCE]) for name in names))
 
 
 def main() -> None:
