@@ -16,10 +16,7 @@ namespace shm {
 class Writer {
   public:
     void write(uint8_t *to, const uint8_t *from, size_t bytes) {
-        if (bytes < kLook) {
-            if (bytes) std::memcpy(to, from, bytes);
-            return;
-        }
+        if (bytes < kLook) return copy(to, from, bytes);
         if (past_ > 0) {
             copy(to, from, bytes, kStream);
             past_ -= std::min(past_, bytes);

@@ -159,9 +159,8 @@ def test_without_the_meeting_that_is_found_bad():
 def gathering(rank: int, ranks: int, calls: int, closing: bool) -> Iterator[Step]:
     others = [other for other in range(ranks) if other != rank]
     for call in range(1, calls + 1):
-        yield put(
-            ("array", 0, rank), call, enters=True
-        )  # the caller's, to be changed as soon as it has it back
+        # the caller's, to be changed as soon as it has it back
+        yield put(("array", 0, rank), call, enters=True)
         yield put(("posted", rank), call)
         yield reach([("posted", other) for other in others], call)
         for other in others:
