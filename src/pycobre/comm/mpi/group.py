@@ -195,7 +195,6 @@ class Group:
     def free(self) -> None:
         """Give back what MPI keeps of a group that is over."""
         self.meeting.free()
-        self.notices.free()
         self.comm.Free()
         self._control.Free()
 
@@ -207,7 +206,7 @@ class Group:
         others = [rank for rank in range(self.size) if rank != self.rank]
         late = [rank for rank in others if self.notices.answers.get(rank, -1) < turn] or others
         asleep = self.place.stopped_among(late)
-        what = "is stopped (suspended, not dead)" if asleep else "did not come in time"
+        what = "stopped (suspended, not dead)" if asleep else "did not come in time"
         text = f"{ranks_text(asleep or late)} {what}; a collective has waited for {self.limit:g} s, its limit"
         return Finding(turn, "stopped" if asleep else "timeout", tuple(asleep or late), text)
 
@@ -251,9 +250,6 @@ def close_all() -> None:
         sweep()
         time.sleep(pause)
         pause = min(1e-3, 1.5 * pause)
-    for group in _kept:
-        if group.closed:
-            group.notices.free()
     # MPI's own end comes after Python's: what it may write to until then has to stay.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept))
 

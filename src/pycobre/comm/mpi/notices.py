@@ -68,9 +68,8 @@ class Notices:
         self.left: dict[int, int] = {}
         self.broken = False
         self.answers: dict[int, int] = {}
-        self._receive = comm.Recv_init([self._frame, MPI.BYTE], MPI.ANY_SOURCE, _TAG)
-        if self._size > 1:
-            self._receive.Start()
+        self._full = False  # whether the frame is to be read
+        self._status = MPI.Status()
 
     def poll(self, turn: int) -> bool:
         """Whether the group has failed, by all that has come until now; *turn* answers who asks."""
@@ -78,10 +77,15 @@ class Notices:
         if self._size > 1 and self._polling.acquire(blocking=False):
             try:
                 self._turn = turn
-                # A handler that raises in between leaves a frame to be read twice, which does no harm.
-                while self._receive.Test():
+                # Asked for, not awaited by a receive from anybody: between machines MPICH 5.0.2 loses
+                # what such a receive is to take.
+                while self._full or self._comm.Iprobe(MPI.ANY_SOURCE, _TAG, self._status):
+                    if not self._full:
+                        # A handler that raises after this leaves a frame to be read twice: no harm.
+                        self._full = True
+                        self._comm.Recv([self._frame, MPI.BYTE], self._status.source, _TAG)
                     self._take()
-                    self._receive.Start()
+                    self._full = False
             finally:
                 self._polling.release()
         return bool(self.findings)
@@ -124,13 +128,6 @@ class Notices:
     def all_left(self) -> bool:
         """Whether all others have closed the group, and all have heard that this rank has."""
         return len(self.left) == self._size - 1 and MPI.Request.Testall(self._sent)
-
-    def free(self) -> None:
-        """Give up the request; the group is over."""
-        if self._size > 1:
-            self._receive.Cancel()
-            self._receive.Wait()
-        self._receive.Free()
 
     def _add(self, finder: int, finding: Finding) -> None:
         now = time.monotonic()
