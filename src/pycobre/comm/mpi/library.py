@@ -30,6 +30,9 @@ except RuntimeError as error:  # mpi4py is there, but finds no libmpi
         " name yours in MPI4PY_LIBMPI",
     ) from error
 
+IS_INTEL = MPI.Get_library_version().startswith("Intel")
+"""Whether this is Intel's MPI, two of whose allgathers do not keep what the standard promises."""
+
 TIMEOUT_VARIABLE = "COBRE_MPI_TIMEOUT_SECS"
 
 
