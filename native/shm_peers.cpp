@@ -107,7 +107,7 @@ bool peers_alive(Group &group, uint32_t turn, Kind during) {
     char names[256], text[512];
     (died ? gone : left).name(names, sizeof names, group.size);
     snprintf(text, sizeof text,
-             died ? "%s is gone: killed, or ended without close()"
+             died ? "%s disappeared: killed, or ended without close()"
                   : "%s closed the communicator while others were in %s",
              names, kind_name(during));
     settle(group, 0, lost, died ? gone : left, text);
@@ -129,7 +129,7 @@ void settle_timeout(Group &group, size_t offset, uint32_t target, int only, Kind
     char names[256], text[512];
     (suspended ? asleep : late).name(names, sizeof names, group.size);
     snprintf(text, sizeof text, "%s %s; %s has waited for %g s, the limit of one collective", names,
-             suspended ? "is stopped (suspended, not dead)" : "did not come in time", kind_name(during),
+             suspended ? "stopped (suspended, not dead)" : "did not come in time", kind_name(during),
              seconds);
     settle(group, 0, suspended ? stopped : timeout, suspended ? asleep : late, text);
 }

@@ -45,7 +45,7 @@ PYCOBRE = [
         dump="x.mps",
     ),
     CaseError([Problem("schema", "is odd", "config.json", field="training"), Problem("physics", "b", "f")]),
-    CollectiveFailed("barrier", "lost", [2, 3], "rank 2 is gone"),
+    CollectiveFailed("barrier", "lost", [2, 3], "ranks 2, 3 disappeared"),
     InvalidBufferSize("allreduce", "3 elements", "4"),
     BackendNotAvailable("mpi", ["shm", "local"], "mpi4py is not installed"),
     AllocationFailed(1 << 40, "no memory"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import types
@@ -176,6 +177,30 @@ def test_without_mpi4py_several_launched_ranks_hear_their_number(monkeypatch, in
         monkeypatch.setenv(name, value)
     with pytest.raises(BackendNotAvailable, match=r"4 ranks.*COBRE_COMM_BACKEND=local"):
         create_communicator()
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        (STEP, "4 ranks, which only mpi can join, and mpi4py finds no MPI library.*COBRE_TCP_COORDINATOR"),
+        ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, "local"),
+        ({"PMI_RANK": "0", "PMI_SIZE": "1"}, "local"),
+    ],
+    ids=["a step", "a step of one", "MPICH, one rank"],
+)
+def test_mpi4py_without_a_library_is_as_no_mpi4py(variables, said):
+    pytest.importorskip("mpi4py")
+    code = "import pycobre.comm as c; print(c.create_communicator().backend)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **variables, "MPI4PY_LIBMPI": "/nowhere/libmpi.so"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert re.search(said, done.stdout + done.stderr)
+    assert (done.returncode == 0) == (said == "local")
 
 
 def test_choosing_and_listing_never_load_mpi():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import sys
@@ -106,7 +107,7 @@ def _detected(environment: Mapping[str, str]) -> BackendKind:
         return BackendKind.TCP
     ranks = _launched_ranks(environment)
     if ranks is not None:
-        obstacle = _obstacle(BackendKind.MPI)
+        obstacle = _obstacle(BackendKind.MPI) or _obstacle_to_loading_mpi()
         if not obstacle:
             return BackendKind.MPI
         if ranks != 1:
@@ -157,4 +158,13 @@ def _obstacle(kind: BackendKind) -> str:
         return "mpi4py is not installed: `pip install 'pycobre[mpi]'`, and an MPI such as `pip install mpich`"
     if kind is BackendKind.SHM and not sys.platform.startswith("linux"):
         return f"shared memory works on Linux, this is {sys.platform}; use tcp"
+    return ""
+
+
+def _obstacle_to_loading_mpi() -> str:
+    """Why mpi4py, which is there, can't be used, or an empty text; it is loaded, MPI does not begin."""
+    try:
+        importlib.import_module("pycobre.comm.mpi")
+    except BackendNotAvailable as error:
+        return error.reason
     return ""

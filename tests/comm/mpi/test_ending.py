@@ -81,7 +81,7 @@ def test_an_orderly_end_waits_for_the_others_and_says_nothing(run_ranks):
 @pytest.mark.parametrize(
     ("halt", "reason"),
     [
-        ("os.kill(os.getpid(), signal.SIGSTOP)", "barrier failed (stopped): rank 1 is stopped"),
+        ("os.kill(os.getpid(), signal.SIGSTOP)", "barrier failed (stopped): rank 1 stopped"),
         ("time.sleep(20)", "barrier failed (timeout): rank 1 did not come in time"),
     ],
 )

@@ -110,7 +110,7 @@ def test_a_killed_rank_is_named_by_all_within_half_a_second(call: str, victim: i
     struck = found[killer].pop(0)
     reason, ranks, text, known = blamed(found, [rank for rank in range(3) if rank != victim])
     assert (reason, ranks) == ("lost", [victim])
-    assert "is gone" in text
+    assert "disappeared" in text
     assert known - struck < 0.5
 
 

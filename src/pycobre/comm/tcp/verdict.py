@@ -40,12 +40,12 @@ def _blaming(reason: str, ranks: Iterable[int], message: str, sequence: int = 0)
 
 def gone(ranks: Iterable[int], sequence: int = 0) -> Verdict:
     """Processes ended or are out of reach, and take no part in collectives from *sequence* on."""
-    return _blaming("lost", ranks, "is gone: killed, cut off, or ended without close()", sequence)
+    return _blaming("lost", ranks, "disappeared: killed, cut off, or ended without close()", sequence)
 
 
 def cut_off(rank: int, other: int) -> Verdict:
     """A connection ended, though both of its ends seem to be there."""
-    return _blaming("lost", [rank], f"is gone: its connection to rank {other} ended")
+    return _blaming("lost", [rank], f"disappeared: its connection to rank {other} ended")
 
 
 def departed(ranks: Iterable[int], operation: str, sequence: int) -> Verdict:
@@ -55,7 +55,7 @@ def departed(ranks: Iterable[int], operation: str, sequence: int) -> Verdict:
 
 def overdue(ranks: Iterable[int], suspended: bool, operation: str, limit_secs: float) -> Verdict:
     """Ranks did not come within the limit of one collective, or can't."""
-    what = "is stopped (suspended, not dead)" if suspended else "did not come in time"
+    what = "stopped (suspended, not dead)" if suspended else "did not come in time"
     waited = f"{operation} has waited for {limit_secs:g} s, the limit of one collective"
     return _blaming("stopped" if suspended else "timeout", ranks, f"{what}; {waited}")
 
