@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from comm.mpi.installation import Installation, impi, mpich, openmpi
+from comm.mpi.installation import Installation, impi, mpich, mpich40, openmpi
 from pycobre.comm import LocalCommunicator
 from pycobre.lp import HighsSolver, cost_scale_of
 from pycobre.sddp import IterationLimit, Policy, PolicyGraph, Stopping, TrainingSettings, train
@@ -78,14 +78,14 @@ def shared_cases() -> Path:
     scope="session",
     params=[
         pytest.param(made, id=made.__name__, marks=pytest.mark.xdist_group(made.__name__))
-        for made in (mpich, openmpi, impi)
+        for made in (mpich, mpich40, openmpi, impi)
     ],
 )
 def mpi(request: pytest.FixtureRequest) -> Iterator[Installation]:
-    """Each of the three MPIs that the tests fetch."""
+    """Each of the MPIs that the tests fetch."""
     before = set(SHARED_MEMORY.glob("mpich_shm_*"))
     yield request.param()
-    if request.param is mpich:  # it leaves one behind of every job that is aborted
+    if request.param in (mpich, mpich40):  # it leaves one behind of every job that is aborted
         for segment in set(SHARED_MEMORY.glob("mpich_shm_*")) - before:
             if not in_use(segment):  # a job of another process of the tests may have come since
                 segment.unlink(missing_ok=True)

@@ -57,7 +57,16 @@ class Installation:
 
 def mpich() -> Installation:
     """MPICH, ready to run."""
-    place = _install("mpich", "libmpi.so.12")
+    return _mpich("mpich")
+
+
+def mpich40() -> Installation:
+    """What Debian 12 and Ubuntu 22.04 have, and other MPIs were made from; its mistakes were mended since."""
+    return _mpich("mpich==4.0.3")
+
+
+def _mpich(package: str) -> Installation:
+    place = _install(package, "libmpi.so.12")
     library = str(place / "lib" / "libmpi.so.12")
     return Installation("mpich", (str(place / "bin" / "mpiexec"),), {"MPI4PY_LIBMPI": library})
 
@@ -86,18 +95,18 @@ def impi() -> Installation:
     return Installation("impi", (str(place / "bin" / "mpiexec"),), variables)
 
 
-def _install(name: str, library: str) -> Path:
-    """The folder of the package, installed once for all checkouts of this user."""
+def _install(package: str, library: str) -> Path:
+    """The folder of *package*, installed once for all checkouts of this user."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pycobre-tests"
     cache.mkdir(parents=True, exist_ok=True)
-    place = cache / name
-    with (cache / f"{name}.lock").open("w") as lock:
+    place = cache / package
+    with (cache / f"{package}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "complete").exists():
             shutil.rmtree(place, ignore_errors=True)
             command = [sys.executable, "-m", "pip", "install", "--quiet", "--prefix", str(place)]
-            done = subprocess.run([*command, name], capture_output=True, text=True, timeout=300)
+            done = subprocess.run([*command, package], capture_output=True, text=True, timeout=300)
             if done.returncode or not (place / "lib" / library).exists():
-                pytest.fail(f"the MPI tests need `pip install {name}` once, which failed:\n{done.stderr}")
+                pytest.fail(f"the MPI tests need `pip install {package}` once, which failed:\n{done.stderr}")
             (place / "complete").touch()
     return place

@@ -15,6 +15,7 @@ from typing import Protocol
 from pycobre.comm.mpi.group import close_all
 from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.notices import Finding
+from pycobre.comm.mpi.window import end_all
 from pycobre.errors import CommError
 
 _FLUSH_SECS = 0.1  # a launcher that is told to end the job may drop what it has not read
@@ -62,6 +63,7 @@ def _end(process: int) -> None:
             _abort(group)
     # MPI's own end waits for all ranks too, but burns a processor while it does.
     close_all()
+    end_all()
 
 
 def _abort(group: Group) -> None:

@@ -57,10 +57,11 @@ def gathering(
         for root, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             broadcast(comm, finish, target[start : start + size], root, most_bytes)
 
-    # Past what a place in one message can be, each rank sends by itself. So it does on Intel MPI, of whose
-    # allgathers of unequal parts (2021.18) some do not end unless they are tested without a pause.
+    # Past what a place in one message can be, each rank sends by itself. So it does where MPI's gather fails:
+    # MPICH 4.0's puts a single rank's part at the beginning, some of Intel MPI's (2021.18) do not end unless
+    # they are tested without a pause.
     fits = max(map(int.__add__, starts, sizes)) <= most_bytes
-    return at_once if fits and not IS_INTEL else rank_by_rank
+    return at_once if fits and len(sizes) > 1 and not IS_INTEL else rank_by_rank
 
 
 def broadcast(

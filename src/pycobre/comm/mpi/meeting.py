@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pycobre.comm.call import LINE_BYTES, PAYLOAD_AT, Call
-from pycobre.comm.mpi.library import IS_INTEL, MPI
+from pycobre.comm.mpi.library import MPI
 from pycobre.comm.mpi.waiting import complete
 
 
@@ -29,14 +29,15 @@ class Meeting:
         self._request: MPI.Request = MPI.REQUEST_NULL
         self._start: Callable[[], None] = self._start_once
         self._test: Callable[[], bool] = self._request.Test
-        if IS_INTEL:
-            return  # its prepared one (2021.13 to 2021.18) gives what some rank has sent the turn before
         try:
             # Prepared once, a third faster than to describe the same exchange every time.
             prepared = comm.Allgather_init(*self._specs)
         except (NotImplementedError, MPI.Exception):  # before MPI 4
             return
-        self._request, self._start, self._test = prepared, prepared.Start, prepared.Test
+        if self._repeats(prepared):
+            self._request, self._start, self._test = prepared, prepared.Start, prepared.Test
+        else:
+            prepared.Free()
 
     def payloads(self, sizes: Sequence[int]) -> list[memoryview]:
         """(R,) Where the first bytes are, of *sizes*, that each rank gave to the last meeting."""
@@ -77,6 +78,20 @@ class Meeting:
         """Give the request back; none may be under way."""
         if isinstance(self._request, MPI.Prequest):
             self._request.Free()
+
+    def _repeats(self, prepared: MPI.Prequest) -> bool:
+        """Whether a prepared exchange brings all ranks, each time, what was written since the last one."""
+        # MPICH 4.0 and what was made from it, Intel MPI up to 2021.19, bring some of what was there then.
+        sound = True
+        for turn in range(1, 4):
+            self._line[:] = bytes([turn]) * LINE_BYTES
+            prepared.Start()
+            prepared.Wait()
+            sound = sound and self._lines == self._line * self._size
+        self._line[:] = bytes(LINE_BYTES)
+        mine, all_ranks = bytearray([sound]), bytearray(1)
+        self._comm.Allreduce([mine, 1, MPI.UINT8_T], [all_ranks, 1, MPI.UINT8_T], MPI.MIN)
+        return bool(all_ranks[0])
 
     def _start_once(self) -> None:
         self._request = self._comm.Iallgather(*self._specs)

@@ -48,6 +48,7 @@ class Windows:
         try:
             if self._node is None:
                 self._node = node_of(self._group.comm)
+                _all.append(self)
             memory = Memory(self._node, size)
         except MPI.Exception as error:
             trouble = error.Get_error_string().encode()[:INLINE_BYTES]
@@ -59,6 +60,14 @@ class Windows:
             memory.publish()
             self._made.append(memory)
         return memory
+
+    def end(self) -> None:
+        """Free all windows, whatever is left of their arrays. Collective over the node."""
+        if self._node is None or not self._group.freed or self._group.outcome is not None:
+            return  # ranks need not have made the same windows
+        for memory in self._made:
+            memory.free()
+        self._node.Free()
 
     def _free_unused(self, call: Call) -> None:
         mine = sum(memory.unused << number for number, memory in enumerate(self._made[: 8 * INLINE_BYTES]))
@@ -77,11 +86,21 @@ class Windows:
         return [theirs.tobytes() for theirs in meeting.payloads([INLINE_BYTES] * self._group.size)]
 
 
+_all: list[Windows] = []
+
+
+def end_all() -> None:
+    """At the end of this process, when all groups were left: free windows; MPICH 4.0 to 4.2 fail else."""
+    for windows in _all:
+        windows.end()
+
+
 class Memory:
     """One window, as long as anybody on the node uses it.
 
     To free a window is collective and takes the memory from under every array. So it is freed when a later
-    collective finds that no rank has a region or an array of it left, not when a region is closed.
+    collective finds that no rank has a region or an array of it left, or at the end of the process, not when
+    a region is closed.
     """
 
     def __init__(self, node: MPI.Intracomm, size: int) -> None:
