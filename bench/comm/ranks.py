@@ -182,18 +182,21 @@ def prepare(contender: Any, operation: str, size: int) -> Call:
 
 
 def measured(contender: Any, operation: str, size: int, calls: int) -> dict[str, float]:
-    """Microseconds: median, mean and p99 with the ranks in step, and the mean back to back."""
+    """Microseconds with the ranks in step (median, mean, p99, mean of barrier and call) and back to back."""
     call, barrier = prepare(contender, operation, size), contender.barrier
     for _ in range(max(5, calls // 10)):
         barrier()
         call()
     taken = np.zeros(calls)
     gc.disable()
+    barrier()
+    began = clock()
     for index in range(calls):
         barrier()
         start = clock()
         call()
         taken[index] = clock() - start
+    with_barrier = (clock() - began) / calls
     barrier()
     start = clock()
     for _ in range(calls):
@@ -206,6 +209,7 @@ def measured(contender: Any, operation: str, size: int, calls: int) -> dict[str,
         "median": float(np.median(us)),
         "mean": float(us.mean()),
         "p99": float(np.percentile(us, 99)),
+        "cycle": with_barrier / 1e3,
         "back": back_to_back / 1e3,
     }
 
