@@ -58,14 +58,17 @@ void DenseProblem::solve(const std::vector<Task> &tasks, const DenseSearch::Foun
 
 std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int count, Signals &signals,
                                                           const DenseSearch::Found &found) {
-    if (sides_.size() < static_cast<size_t>(count)) sides_.resize(count);
+    // One for all problems of a thread: each holds the heights of all cuts, and there are hundreds.
+    static thread_local std::vector<Side> of_thread;
+    std::vector<Side> &sides = of_thread;  // which the crew's threads are to see, not their own
+    if (sides.size() < static_cast<size_t>(count)) sides.resize(count);
     std::vector<const Start *> chosen(count);
     std::vector<char> is_done(count, 0);
     std::atomic<int> next{0};
     run_crew(std::min(threads_, count), [&](int) {
         for (int k = next++; k < count; k = next++) {
-            data_.place(tasks[k].state, tasks[k].noise, sides_[k]);
-            chosen[k] = most_promising(sides_[k], tasks[k].own, tasks[k].vain);
+            data_.place(tasks[k].state, tasks[k].noise, sides[k]);
+            chosen[k] = most_promising(sides[k], tasks[k].own, tasks[k].vain);
         }
     });
     // Those with the same start go together, but not so many that a thread is left without work.
@@ -94,7 +97,7 @@ std::vector<DenseProblem::Task> DenseProblem::solve_slice(const Task *tasks, int
         static thread_local DenseSearch search;
         search.pivots = 0;
         for (int g = next++; g < work && !signals.raised(); g = next++) {
-            run_from(*groups[g].start, search, sides_, groups[g].members, [&](int k, const Optimum &optimum) {
+            run_from(*groups[g].start, search, sides, groups[g].members, [&](int k, const Optimum &optimum) {
                 found(tasks[k].number, optimum);
                 is_done[k] = 1;
             });

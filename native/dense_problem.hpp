@@ -98,6 +98,5 @@ class DenseProblem {
     DenseData data_;
     int threads_;
     std::vector<char> moves_;  // by core row
-    std::vector<Side> sides_;
     Starts starts_;  // usable and different, the latest first
 };

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import resource
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -174,6 +176,25 @@ def test_a_demand_that_takes_every_plant_whole_is_solved(seed):
     found = solver.expectation(np.array([[7.0]]), np.zeros((1, 1)), np.ones(1), Starts.slacks(1))
     assert found.value == pytest.approx([float(np.arange(1.0, 13.0) @ limits)], rel=1e-12)
     assert solver.counts.handed_over == 0
+
+
+def test_what_right_hand_sides_take_is_taken_once_and_not_by_each_stage():
+    """The heights of all cuts for each of 128 at once: 20 MB here, and a study has dozens of stages."""
+    rng = np.random.default_rng(31)
+    solvers = [DenseSolver(random_template(7), future_lower=0.0) for _ in range(8)]
+    states, openings = rng.uniform(0.0, 50.0, (16, STATES)), rng.standard_normal((8, NOISES))
+    taken = []
+    for solver in solvers:
+        solver.add_cuts(*random_cuts(rng, 20_000))
+        solver.expectation(states, openings, WEIGHTS, Starts.slacks(16))
+        taken.append(resident_mb())
+    assert taken[-1] - taken[0] < 40
+
+
+def resident_mb() -> float:
+    """What of this process lies in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
 
 
 def test_size_chooses_the_solver_unless_told(monkeypatch):
