@@ -362,3 +362,10 @@ def test_mpiexec_runs_one_rank_a_process_and_ends_with_the_code(mpi, toy, infeas
         assert 1 <= len(told) == len({line.partition("is infeasible")[0][-45:] for line in told}), job.stderr
     else:
         assert (records[-1]["status"], told) == ("done", [])
+
+
+def test_mpiexec_writes_the_table_to_a_file_whatever_it_gives_its_ranks(mpi, toy, tmp_path):
+    job = mpi.run(2, ["-m", "pycobre.app.cli", "run", toy, "--out", tmp_path / "results"], limit_secs=90)
+    assert job.returncode == 0, job.stderr
+    assert re.search("^iteration +lower bound", job.stdout, re.MULTILINE)
+    assert "\x1b" not in job.stdout

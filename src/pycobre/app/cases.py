@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
+from pycobre.app.console import console_of
 from pycobre.app.records import dump, tell
 from pycobre.case import check_case, export_schemas, migrate, seem_old
 from pycobre.errors import CaseError
@@ -26,7 +26,7 @@ def tell_problems(case: Path, overrides: dict[str, object], as_json: bool) -> No
         for problem in problems:
             tell(dump({"type": "problem", **vars(problem)}))
         tell(dump({"type": "result", "status": "done" if found else "failed", "problems": len(problems)}))
-    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    console = console_of(as_json, soft_wrap=True)
     for file in dict.fromkeys(problem.file for problem in problems):
         console.print(file, markup=False, style="bold")
         for problem in problems:
@@ -52,7 +52,7 @@ def tell_migration(old: Path, new: Path, as_json: bool) -> None:
             tell(dump({"type": "result", "status": "failed", "problems": len(error.problems)}))
         sys.stderr.write(f"pycobre: {error}\n")
         raise typer.Exit(error.exit_code) from None
-    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    console = console_of(as_json, soft_wrap=True)
     for file in dict.fromkeys(change.file for change in changes):
         console.print(file, markup=False, style="bold")
         for change in changes:

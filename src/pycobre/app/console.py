@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +19,14 @@ from pycobre.study import RunFinished, SimulationProgress, StudyEvent, StudyStar
 _HEADER = (
     f"{'iteration':>9}  {'lower bound':>15}  {'forward cost':>15}  {'± 95 %':>10}  {'time s':>8}  {'LP/s':>8}"
 )
+
+
+def console_of(as_json: bool, soft_wrap: bool = False) -> Console:
+    """Where people read: standard output, or with *as_json*, whose lines are there, standard error."""
+    # Open MPI gives every rank a terminal of its own, though its launcher may write to a file.
+    is_rank = "OMPI_COMM_WORLD_RANK" in os.environ
+    force = False if is_rank else None
+    return Console(stderr=as_json, highlight=False, soft_wrap=soft_wrap, force_terminal=force)
 
 
 class RunConsole:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import typer
-from rich.console import Console
 
-from pycobre.app.console import RunConsole
+from pycobre.app.console import RunConsole, console_of
 from pycobre.app.execute import result_of, run_here, run_on_ranks
 from pycobre.app.records import dump, failure_line, tell, to_line
 from pycobre.app.request import RunRequest
@@ -23,7 +22,7 @@ from pycobre.study import StudyEvent
 def show_run(request: RunRequest, ranks: int | None, backend: str, as_json: bool) -> None:
     """Run *request* and show how it goes; end with the exit code of what went wrong."""
     rank, finished = 0, None
-    with RunConsole(Console(stderr=as_json, highlight=False)) as shown:
+    with RunConsole(console_of(as_json)) as shown:
 
         def show(event: StudyEvent) -> None:
             if event.rank == 0:
@@ -59,7 +58,7 @@ def tell_balances(results: Path, as_json: bool) -> None:
         sys.stderr.write(f"pycobre: {error}\n")
         raise typer.Exit(error.exit_code) from None
     broken = [balance for balance in balances if not balance.holds]
-    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    console = console_of(as_json, soft_wrap=True)
     for balance in balances:
         if as_json:
             tell(dump({"type": "balance", "holds": balance.holds, **vars(balance)}))
