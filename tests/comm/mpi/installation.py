@@ -62,13 +62,13 @@ def mpich() -> Installation:
 
 def mpich40() -> Installation:
     """What Debian 12 and Ubuntu 22.04 have, and other MPIs were made from; its mistakes were mended since."""
-    return _mpich("mpich==4.0.3")
+    return _mpich("mpich==4.0.3", FI_PROVIDER="tcp")  # its others end the job when a machine is lost
 
 
-def _mpich(package: str) -> Installation:
+def _mpich(package: str, **variables: str) -> Installation:
     place = _install(package, "libmpi.so.12")
-    library = str(place / "lib" / "libmpi.so.12")
-    return Installation("mpich", (str(place / "bin" / "mpiexec"),), {"MPI4PY_LIBMPI": library})
+    variables["MPI4PY_LIBMPI"] = str(place / "lib" / "libmpi.so.12")
+    return Installation("mpich", (str(place / "bin" / "mpiexec"),), variables)
 
 
 def openmpi() -> Installation:

@@ -99,7 +99,7 @@ def test_a_rank_that_does_not_come_in_time_is_named_by_all_others(run_ranks, hal
         "except CollectiveFailed as error:\n"
         "    sys.stdout.write(f'{error}; {error.ranks}\\n')\n"
         "    sys.stdout.flush()\n"
-        "    time.sleep(0.2)\n",
+        "    time.sleep(1.0)\n",
         limit_secs=15,
         COBRE_MPI_TIMEOUT_SECS="1",
     )

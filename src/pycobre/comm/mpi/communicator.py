@@ -62,7 +62,8 @@ class MpiCommunicator(Backend):
     """The ranks that an MPI launcher has started, over private duplicates of ``MPI.COMM_WORLD``.
 
     Reductions gather and fold in rank order, since MPI's own promise no order. The contract holds but for
-    this: when a rank's process *dies*, MPI's launcher ends the whole job, and no survivor is left to raise.
+    this: when a rank's process *dies*, MPI's launcher may end the whole job before a survivor has raised, and
+    who is alone on its machine is seen by the launcher only.
     A process that ends without having closed its communicator in order (by an exception, by ``sys.exit``,
     after a failure) says why on standard error and ends the job, since MPI's own end would wait for ever.
 

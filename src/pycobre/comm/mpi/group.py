@@ -28,6 +28,7 @@ from pycobre.errors import (
 _ANSWER_SECS = 0.3  # how long a rank that is in an operation may take to say so
 _LOOK_SECS = 0.01  # calls that follow each other faster do without a look at the notices
 _FAILED_SECS = 2.0  # how long the end of the process waits for groups that failed, perhaps amid an exchange
+_ALIVE_SECS = 0.2  # how often a rank that waits looks whether the processes beside it are there
 _LOOKS = 16  # MPI may take in one message a time, and others came before the notice
 
 
@@ -70,7 +71,7 @@ class Group:
         self.closed = self.freed = self._told = self._asked = False
         self._process = os.getpid()
         self._timed, self._deadline = -1, 0.0  # a turn, and when it is late
-        self._looked = monotonic()
+        self._looked = self._counted = monotonic()
         self._abandoned: object = None  # a request that will not complete, and what MPI may still touch
         self._door = threading.Lock()  # held by the call that is under way; a closed group keeps it
         # What every call needs, looked up once: small ones take hardly longer than looking it up.
@@ -119,9 +120,18 @@ class Group:
         if early:
             text = f"{ranks_text(early)} closed the communicator while others were in a collective"
             raise _Found(Finding(turn, "lost", tuple(early), text))
+        now = monotonic()
+        if now - self._counted > _ALIVE_SECS:
+            self._counted = now
+            others = [
+                rank for rank in range(self.size) if rank != self.rank and rank not in self.notices.left
+            ]
+            gone = self.place.gone_among(others)
+            if gone:
+                text = f"{ranks_text(gone)} disappeared: killed, or ended without close()"
+                raise _Found(Finding(turn, "lost", tuple(gone), text))
         if self.limit is None:
             return
-        now = monotonic()
         if turn != self._timed:
             self._timed, self._deadline, self._asked = turn, now + self.limit, False
         elif now >= self._deadline + _ANSWER_SECS:

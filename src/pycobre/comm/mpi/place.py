@@ -34,15 +34,31 @@ class Place:
         node = node_of(comm)
         self.is_leader = node.Get_rank() == 0
         node.Free()
-        mine = np.array([os.getpid(), _processes_known_by()], np.int64)
-        everyone = np.empty((comm.Get_size(), 2), np.int64)
+        mine = np.array([os.getpid(), _state_of(os.getpid())[1], _processes_known_by()], np.int64)
+        everyone = np.empty((comm.Get_size(), len(mine)), np.int64)
         comm.Allgather([mine, MPI.BYTE], [everyone, mine.nbytes, MPI.BYTE])
-        here = mine[1]
-        self._processes = {rank: int(pid) for rank, (pid, where) in enumerate(everyone) if where == here}
+        # Number and birth by rank, of those on this machine.
+        self._processes = {
+            rank: (int(pid), int(born))
+            for rank, (pid, born, where) in enumerate(everyone)
+            if where == mine[2]
+        }
 
     def stopped_among(self, ranks: Sequence[int]) -> list[int]:
         """Those of *ranks* on this machine whose process is suspended."""
-        return [rank for rank in ranks if rank in self._processes and _stopped(self._processes[rank])]
+        return [rank for rank in ranks if self._state_of(rank) in ("T", "t")]
+
+    def gone_among(self, ranks: Sequence[int]) -> list[int]:
+        """Those of *ranks* on this machine whose process has ended."""
+        return [rank for rank in ranks if self._state_of(rank) in ("", "Z", "X")]
+
+    def _state_of(self, rank: int) -> str | None:
+        """The kernel's letter for it, empty if it has ended, ``None`` on another machine."""
+        if rank not in self._processes:
+            return None
+        process, born = self._processes[rank]
+        state, found = _state_of(process)
+        return state if found == born else ""
 
 
 def _processes_known_by() -> int:
@@ -54,9 +70,11 @@ def _processes_known_by() -> int:
         return -os.getpid()  # nobody else's
 
 
-def _stopped(process: int) -> bool:
+def _state_of(process: int) -> tuple[str, int]:
+    """The kernel's letter for a process, and when it was born; empty and 0 if there is none."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(errors="replace")
     except OSError:
-        return False
-    return text.rpartition(")")[2].split()[:1] in (["T"], ["t"])
+        return "", 0
+    fields = text.rpartition(")")[2].split()  # from the third on: a name may hold anything
+    return fields[0], int(fields[19])
