@@ -20,7 +20,7 @@ import numpy as np
 
 from faults.forked import instead_of_exec
 from faults.patient import patiently_joined
-from faults.rig import OUTER_LIMIT_SECS, leftovers
+from faults.rig import OUTER_LIMIT_SECS, leftovers, others
 from faults.tracer import Strike
 from pycobre.comm import Backend, ReduceOp, launch, launcher_pipe
 from pycobre.errors import CollectiveFailed, WorkerError
@@ -113,6 +113,9 @@ def main(backend: str, action: str) -> None:
             if told.get(VICTIM, {}).get("happened") is False:
                 missed += 1
                 continue
+            until = time.monotonic() + 1.0
+            while others() and time.monotonic() < until:  # the tracer ends after whom it has traced
+                time.sleep(0.01)
             record = {"call": number, "told": told, "left": leftovers(Path(folder))}
             sys.stdout.write(json.dumps(record) + "\n")
             sys.stdout.flush()
