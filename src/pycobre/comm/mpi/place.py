@@ -34,14 +34,14 @@ class Place:
         node = node_of(comm)
         self.is_leader = node.Get_rank() == 0
         node.Free()
-        mine = np.array([os.getpid(), _state_of(os.getpid())[1], _processes_known_by()], np.int64)
+        born = (_seen(os.getpid()) or ("", -1))[1]
+        mine = np.array([os.getpid(), born, _processes_known_by()], np.int64)
         everyone = np.empty((comm.Get_size(), len(mine)), np.int64)
         comm.Allgather([mine, MPI.BYTE], [everyone, mine.nbytes, MPI.BYTE])
-        # Number and birth by rank, of those on this machine.
-        self._processes = {
-            rank: (int(pid), int(born))
-            for rank, (pid, born, where) in enumerate(everyone)
-            if where == mine[2]
+        # Number and birth of those on this machine, by rank.
+        here = np.flatnonzero(everyone[:, 2] == mine[2]).tolist()
+        self._processes: dict[int, tuple[int, int]] = {
+            rank: tuple(everyone[rank, :2].tolist()) for rank in here
         }
 
     def stopped_among(self, ranks: Sequence[int]) -> list[int]:
@@ -53,12 +53,14 @@ class Place:
         return [rank for rank in ranks if self._state_of(rank) in ("", "Z", "X")]
 
     def _state_of(self, rank: int) -> str | None:
-        """The kernel's letter for it, empty if it has ended, ``None`` on another machine."""
+        """The kernel's letter for it, empty if it has ended; ``None`` where that can't be told."""
         if rank not in self._processes:
             return None
         process, born = self._processes[rank]
-        state, found = _state_of(process)
-        return state if found == born else ""
+        seen = _seen(process)
+        if seen is None or born < 0:
+            return None
+        return seen[0] if seen[1] == born else ""
 
 
 def _processes_known_by() -> int:
@@ -70,11 +72,13 @@ def _processes_known_by() -> int:
         return -os.getpid()  # nobody else's
 
 
-def _state_of(process: int) -> tuple[str, int]:
+def _seen(process: int) -> tuple[str, int] | None:
     """The kernel's letter for a process, and when it was born; empty and 0 if there is none."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(errors="replace")
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return "", 0
+    except OSError:  # no file to be had, for one
+        return None
     fields = text.rpartition(")")[2].split()  # from the third on: a name may hold anything
     return fields[0], int(fields[19])
