@@ -1,4 +1,4 @@
-"""Which ranks share a machine, and with it its cores."""
+"""Which ranks share a machine, and with it its cores; and what the kernel says there of their processes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,22 @@ def this_machine() -> str:
     except OSError:
         return os.urandom(16).hex()  # where it can't be told, every rank is on a machine of its own
     return f"{boot ^ processes ^ network << 64:032x}"
+
+
+def process_seen(pid: int) -> tuple[str, int] | None:
+    """The kernel's letter for a process's state, and when it was born; empty and 0 if there is none.
+
+    ``None`` where that can't be told.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return "", 0
+    except OSError:  # no file to be had, for one
+        return None
+    # The name in parentheses may hold anything, a parenthesis too: the third field follows the last one.
+    fields = text.rpartition(")")[2].split()
+    return fields[0], int(fields[19])
 
 
 def ranks_here(comm: Communicator) -> int:

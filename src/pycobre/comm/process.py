@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 from pycobre.comm.launched import LAUNCHER_VARIABLE
+from pycobre.comm.machine import process_seen
 
 _TAIL_BYTES = 16 << 10
 
@@ -84,10 +84,8 @@ class RankProcess:
     @property
     def state(self) -> str:
         """What the kernel says of the process, such as ``D`` for a sleep that no signal ends."""
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (OSError, IndexError):
-            return "unknown"
+        seen = process_seen(self.pid)
+        return seen[0] if seen and seen[0] else "unknown"
 
     @property
     def last_words(self) -> str:

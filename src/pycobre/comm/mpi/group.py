@@ -123,10 +123,7 @@ class Group:
         now = monotonic()
         if now - self._counted > _ALIVE_SECS:
             self._counted = now
-            others = [
-                rank for rank in range(self.size) if rank != self.rank and rank not in self.notices.left
-            ]
-            gone = self.place.gone_among(others)
+            gone = self.place.gone_among([rank for rank in range(self.size) if rank not in self.notices.left])
             if gone:
                 text = f"{ranks_text(gone)} disappeared: killed, or ended without close()"
                 raise _Found(Finding(turn, "lost", tuple(gone), text))

@@ -13,8 +13,8 @@ import select
 import threading
 import time
 from collections import deque
-from pathlib import Path
 
+from pycobre.comm.machine import process_seen
 from pycobre.comm.tcp.control import (
     Ailment,
     Control,
@@ -320,13 +320,7 @@ class Watch:
     def _stopped(self, rank: int) -> bool:
         """Whether the process of *rank* is on this machine, and suspended."""
         peer = self._peers[rank]
-        return peer.machine == self._machine and _process_stopped(peer.pid)
-
-
-def _process_stopped(pid: int) -> bool:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:  # not there, or not a system that tells
-        return False
-    # The name in parentheses may hold anything, a parenthesis too: the state follows the last one.
-    return text.rpartition(")")[2].split()[:1] in (["T"], ["t"])
+        if peer.machine != self._machine:
+            return False
+        seen = process_seen(peer.pid)
+        return seen is not None and seen[0] in ("T", "t")
