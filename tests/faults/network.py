@@ -18,10 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
+from faults import cable
+from faults.cable import HERE, THERE, command
 from pycobre.comm import ReduceOp, create_communicator
 from pycobre.errors import CollectiveFailed
 
-HERE, THERE = "10.9.0.1", "10.9.0.2"
 ALSO_THERE = "10.9.0.3"  # by which rank 2 knows a far rank 0, so that its way can be cut by itself
 NOBODY = "02:00:00:00:00:01"  # packets to this card go out and are taken in by none: no firewall is needed
 
@@ -37,10 +38,6 @@ def be_a_rank() -> None:
                 comm.allreduce(numbers, numbers, ReduceOp.SUM)
         except CollectiveFailed as error:
             sys.stdout.write(f"{comm.rank} {error.reason} {error.ranks}\n")
-
-
-def command(*words: str) -> None:
-    subprocess.run(words, check=True)
 
 
 def lead_astray(address: str, device: str, inside: tuple[str, ...] = ()) -> None:
@@ -63,9 +60,7 @@ def cut(how: str, inside: tuple[str, ...]) -> None:
 
 
 def main(far: int, how: str) -> None:
-    command("ip", "link", "add", "here", "type", "veth", "peer", "name", "there")
-    command("ip", "addr", "add", f"{HERE}/24", "dev", "here")
-    command("ip", "link", "set", "here", "up")
+    cable.lay()
     with tempfile.TemporaryDirectory() as folder:
         secret = Path(folder) / "secret"
         secret.touch(mode=0o600)
@@ -78,10 +73,7 @@ def main(far: int, how: str) -> None:
         }
         near = [sys.executable, "-m", "faults.network", "rank"]
         # The far one has a network of its own, and waits for its end of the cable.
-        up = (
-            "until ip link set there up 2> /dev/null; do sleep 0.02; done;"
-            f' ip addr add {THERE}/24 dev there && ip addr add {ALSO_THERE}/24 dev there && exec "$@"'
-        )
+        up = f'{cable.take(THERE, ALSO_THERE)} && exec "$@"'
         away = ["unshare", "-n", "bash", "-c", up, "_", *near]
         ranks = [
             subprocess.Popen(
@@ -97,15 +89,12 @@ def main(far: int, how: str) -> None:
             )
             for number in range(3)
         ]
-        pid = str(ranks[far].pid)
-        while Path(f"/proc/{pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
-            time.sleep(0.01)
-        command("ip", "link", "set", "there", "netns", pid)
+        cable.hand_over(ranks[far].pid)
         for process in ranks:
             assert process.stdout is not None
             assert process.stdout.readline() == "running\n"
         time.sleep(1.2 if how == "apart" else 0.1)
-        cut(how, ("nsenter", "-t", pid, "-n"))
+        cut(how, ("nsenter", "-t", str(ranks[far].pid), "-n"))
         for process in ranks:
             sys.stdout.write(process.communicate()[0])
 

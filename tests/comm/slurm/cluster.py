@@ -15,7 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
-ADDRESSES = {"a": "10.9.0.1", "b": "10.9.0.2"}
+from faults import cable
+from faults.cable import HERE, THERE, command
+
+ADDRESSES = {"a": HERE, "b": THERE}
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "sbatch")
 START_SECS = 20
 
@@ -46,37 +49,8 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def command(*words: object, config: Path | None = None) -> None:
-    """Run it; *config* is the machine's file for Slurm's programs."""
-    environment = {**os.environ, **({"SLURM_CONF": str(config)} if config else {})}
-    subprocess.run([str(word) for word in words], check=True, env=environment, stdout=sys.stderr)
-
-
-def join(place: Path) -> tuple[str, ...]:
-    """Have a second machine on a cable to this one; what runs a command there."""
-    command("ip", "link", "add", "here", "type", "veth", "peer", "name", "there")
-    command("ip", "addr", "add", f"{ADDRESSES['a']}/24", "dev", "here")
-    command("ip", "link", "set", "here", "up")
-    ready = place / "b.pid"
-    start = f"hostname b && mount -t tmpfs -o size=1g,mode=1777 tmpfs /dev/shm && echo $$ > {ready}.new"
-    start += f" && mv {ready}.new {ready} && exec sleep infinity"
-    subprocess.Popen(["unshare", "-n", "-u", "-m", "bash", "-c", start])  # the box's end is its own
-    until = time.monotonic() + START_SECS
-    while not ready.exists():
-        if time.monotonic() > until:
-            raise TimeoutError("the second machine does not come up")
-        time.sleep(0.01)
-    process = ready.read_text().strip()
-    there = ("nsenter", "-t", process, "-n", "-u", "-m")
-    command("ip", "link", "set", "there", "netns", process)
-    command(*there, "ip", "link", "set", "lo", "up")
-    command(*there, "ip", "addr", "add", f"{ADDRESSES['b']}/24", "dev", "there")
-    command(*there, "ip", "link", "set", "there", "up")
-    return there
-
-
-def start_slurm(place: Path, there: tuple[str, ...]) -> Path:
-    """Start its daemons; the file that names them to its programs."""
+def start_slurm(place: Path) -> None:
+    """Start its daemons, on a second machine, too."""
     nodes = "\n".join(f"NodeName={name} NodeAddr={address} CPUs=2" for name, address in ADDRESSES.items())
     text = _CONFIGURATION.format(place=place, address=ADDRESSES["a"], nodes=nodes)
     for name in ADDRESSES:
@@ -90,25 +64,26 @@ def start_slurm(place: Path, there: tuple[str, ...]) -> Path:
     key.touch(mode=0o600)
     key.write_bytes(secrets.token_bytes(128))
     files = [f"--{kind}-file={place / f'munge.{kind}'}" for kind in ("key", "pid", "log", "seed")]
+    cable.lay()
     command("munged", "--force", f"--socket={place / 'munge.socket'}", *files)
-    config = place / "a" / "slurm.conf"
-    command("slurmctld", config=config)
-    command("slurmd", "-N", "a", config=config)
-    command(*there, "slurmd", "-N", "b", config=place / "b" / "slurm.conf")
+    command("slurmctld")
+    command("slurmd", "-N", "a")
+    memory = "mount -t tmpfs -o size=1g,mode=1777 tmpfs /dev/shm"
+    start = f"hostname b && ip link set lo up && {memory} && {cable.take(THERE)}"
+    start += f" && SLURM_CONF={place / 'b' / 'slurm.conf'} slurmd -N b && exec sleep infinity"
+    # It ends with the box.
+    cable.hand_over(subprocess.Popen(["unshare", "-n", "-u", "-m", "bash", "-ec", start]).pid)
     until = time.monotonic() + START_SECS
-    while _idle(config) < len(ADDRESSES):
+    while _idle() < len(ADDRESSES):
         if time.monotonic() > until:
             logs = "\n".join(log.read_text() for log in place.glob("slurm*.log"))
             raise TimeoutError(f"the cluster does not come up:\n{logs}")
         time.sleep(0.05)
-    return config
 
 
-def _idle(config: Path) -> int:
+def _idle() -> int:
     asked = ["sinfo", "-h", "-t", "idle", "-o", "%D"]
-    told = subprocess.run(
-        asked, env={**os.environ, "SLURM_CONF": str(config)}, capture_output=True, text=True, check=False
-    )
+    told = subprocess.run(asked, capture_output=True, text=True, check=False)
     return int(told.stdout.strip() or 0)
 
 
@@ -122,11 +97,11 @@ def main(script: str) -> int:
         hosts.write_text(
             "127.0.0.1 localhost\n" + "".join(f"{ip} {name}\n" for name, ip in ADDRESSES.items())
         )
-        command("mount", "--bind", hosts, "/etc/hosts")
+        command("mount", "--bind", str(hosts), "/etc/hosts")
         command("hostname", "a")
-        config = start_slurm(place, join(place))
-        environment = {**os.environ, "SLURM_CONF": str(config)}
-        done = subprocess.run(["bash", "-eu", "-c", script], env=environment, check=False)
+        os.environ["SLURM_CONF"] = str(place / "a" / "slurm.conf")
+        start_slurm(place)
+        done = subprocess.run(["bash", "-eu", "-c", script], check=False)
         os.kill(-1, signal.SIGKILL)  # all else in the box, or daemons would write where files are removed
         command("umount", "/etc/hosts")
         return done.returncode

@@ -26,9 +26,9 @@ PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
 CONFORMANCE = f"{sys.executable} -m pycobre.comm.conformance"
 # How Slurm tells the ranks of each MPI who they are.
 PROTOCOLS = {"mpich": "pmi2", "openmpi": "pmix", "impi": "pmi2"}
-OVER_TCP = """
-    umask 077
-    head -c 32 /dev/urandom | base64 > job.secret
+MAKE_SECRET = "(umask 077; head -c 32 /dev/urandom | base64 > job.secret)"
+OVER_TCP = f"""
+    {MAKE_SECRET}
     export COBRE_TCP_SECRET_FILE=$PWD/job.secret COBRE_TCP_COORDINATOR=a COBRE_TCP_BIND_ADDR=0.0.0.0
 """
 
@@ -59,8 +59,7 @@ def test_the_pages_batch_script_gives_the_bits_of_a_plain_one(on_the_cluster: Ru
     (tmp_path / "together.sh").write_text(f"#!/bin/bash -e\n{page}\n")
     (tmp_path / "alone.sh").write_text(f"#!/bin/bash -e\npycobre run {TOY} --out alone\n")
     told = on_the_cluster(f"""
-        {OVER_TCP}
-        unset COBRE_TCP_COORDINATOR COBRE_TCP_BIND_ADDR COBRE_TCP_SECRET_FILE
+        {MAKE_SECRET}
         for job in together alone; do sbatch -W -N 2 -n 4 -o $job.txt $job.sh || cat $job.txt; done
         grep -h ' thread' together.txt alone.txt
         diff -r -x manifest.json -x timing.parquet alone together && echo the same
