@@ -1,6 +1,6 @@
 """Tables hold what the stage problems decided, in a fixed order."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -74,6 +74,48 @@ def test_stage_tables_hold_the_operation(study, operation, tables):
             found["future_cost"][:, 0], study.round.walk.steps[t][0].dispatch.future
         )
         np.testing.assert_array_equal(found["discount_factor"][:, 0], study.round.walk.discount[:, t])
+
+
+def test_no_scenario_has_other_bits_for_those_beside_it(study, cut_round):
+    random, count, walk = np.random.default_rng(1), 40, study.round.walk
+
+    def drawn(dispatch):
+        """Dispatches of the same columns with any numbers."""
+        parts = {f.name: getattr(dispatch, f.name).shape[1:] for f in fields(dispatch)}
+        return replace(
+            dispatch, **{name: random.normal(size=(count, *shape)) for name, shape in parts.items()}
+        )
+
+    def tables_of(round_):
+        return simulation_tables(study.system, operate(study.system, study.recursion, study.models, round_))
+
+    steps = tuple(
+        tuple(
+            replace(
+                step,
+                members=np.arange(count),
+                opening=np.zeros(count, dtype=np.int32),
+                state=random.normal(size=(count, step.state.shape[1])),
+                noise=random.normal(size=(count, step.noise.shape[1])),
+                dispatch=drawn(step.dispatch),
+            )
+            for step in level
+        )
+        for level in walk.steps
+    )
+    places = np.arange(count) % len(walk.cost)
+    walk = replace(
+        walk, node=walk.node[places], state=walk.state[places], cost=walk.cost[places],
+        discount=walk.discount[places], steps=steps,
+    )  # fmt: skip
+    whole = replace(study.round, walk=walk, cost=study.round.cost[places])
+    together = tables_of(whole)
+    for starts in (range(count), range(0, count, 3)):
+        parts = [tables_of(cut_round(whole, k, min(k + starts.step, count))) for k in starts]
+        for name, table in together.items():
+            apart = pa.concat_tables([part[name] for part in parts])
+            differing = [c for c in table.column_names if not table[c].equals(apart[c])]
+            assert not differing, f"{name}: {differing} by {starts.step}"
 
 
 def test_sums_of_derived_columns_are_the_stage_costs(study, tables):

@@ -15,6 +15,7 @@ from pycobre.lp.hydrothermal import StageModel as StageModel
 from pycobre.lp.hydrothermal import build_stages as build_stages
 from pycobre.lp.ladder import LADDER as LADDER
 from pycobre.lp.layout import Layout as Layout
+from pycobre.lp.layout import summed as summed
 from pycobre.lp.planes import Planes as Planes
 from pycobre.lp.recover import COST_TERMS as COST_TERMS
 from pycobre.lp.recover import StageOperation as StageOperation

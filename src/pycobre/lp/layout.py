@@ -104,6 +104,17 @@ class Layout:
     balance_rows: IntArray
 
 
+def summed(values: FloatArray) -> FloatArray:
+    """Sum of *values* (M, ..., n) over the last axis, term by term.
+
+    By a product of BLAS's, or NumPy's own sum, a row's last bits may depend on how many stand beside it.
+    """
+    total = np.zeros(values.shape[:-1])
+    for k in range(values.shape[-1]):
+        total += values[..., k]
+    return total
+
+
 def take(values: FloatArray, positions: IntArray) -> FloatArray:
     """Values at *positions* of the last axis of (M, n); zero where the position is -1.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.lp.hydrothermal import StageModel
-from pycobre.lp.layout import IntArray, take
+from pycobre.lp.layout import IntArray, summed, take
 from pycobre.lp.solution import Dispatch
 from pycobre.lp.state import StateLayout
 from pycobre.system import ConstantProductivity, InflowRecursion, Stage, System, hm3_per_m3s
@@ -149,7 +149,7 @@ def recover(
     def mean(positions: IntArray) -> FloatArray:
         """Mean of the stage, of what blocks have each or all alike."""
         values = take(x, positions)
-        return values @ (hours / stage.hours) if stage.chronological else values[..., 0]
+        return summed(values * (hours / stage.hours)) if stage.chronological else values[..., 0]
 
     storage = take(x, at.block_storage)
     evaporated = _evaporated(system, t, _mean_storage(stage, states[:, : len(system.hydros)], storage))
@@ -174,7 +174,7 @@ def recover(
         storage_hm3=storage,
         in_transit_initial_hm3=under_way.initial_hm3,
         released_hm3=under_way.released_hm3,
-        arrived_hm3=under_way.arrived_m3s @ hm3_of(hours),
+        arrived_hm3=summed(under_way.arrived_m3s * hm3_of(hours)),
         in_transit_final_hm3=under_way.final_hm3,
         turbined_m3s=turbined,
         spilled_m3s=_spilled(system, t, inflow, turbined, spilled, diverted, under_way.arrived_m3s),
@@ -228,7 +228,7 @@ def _mean_storage(stage: Stage, initial: FloatArray, storage: FloatArray) -> Flo
         return np.asarray((initial + storage[..., -1]) / 2.0)
     hours = np.array([block.hours for block in stage.blocks])
     before = np.concatenate([initial[..., None], storage[..., :-1]], axis=-1)
-    return np.asarray((before + storage) / 2.0 @ (hours / stage.hours))
+    return summed((before + storage) / 2.0 * (hours / stage.hours))
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,13 +258,12 @@ def _under_way(
     for number, transit in enumerate(layout.transits):
         places = slice(layout.in_transit(number, 0), layout.in_transit(number, transit.slots))
         volume = outflow_m3s[:, transit.hydro] * hm3_of(hours)
-        initial[:, number] = states[:, places].sum(axis=1)
+        initial[:, number] = summed(states[:, places])
         ours = slice(places.start - layout.first_in_transit, places.stop - layout.first_in_transit)
-        final[:, number] = under_way_hm3[:, ours].sum(axis=1)
-        released[:, number] = volume.sum(axis=1)
-        coming = (
-            volume @ transit.share[t][:, : len(spans)] + states[:, places.start, None] * transit.arrival[t]
-        )
+        final[:, number] = summed(under_way_hm3[:, ours])
+        released[:, number] = summed(volume)
+        here = transit.share[t][:, : len(spans)]  # of each block's release, in each span
+        coming = summed(volume[:, None] * here.T) + states[:, places.start, None] * transit.arrival[t]
         arrived[:, number] = coming / hm3_of(spans)
     return _UnderWay(initial, released, arrived, final)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pycobre.lp import StageModel, StageOperation, recover
+from pycobre.lp import StageModel, StageOperation, recover, summed
 from pycobre.results.schema import CONVERGENCE_RECOVERIES, COST_COLUMNS, TABLES
 from pycobre.sddp import IterationFinished, SimulatedRound
 from pycobre.system import InflowRecursion, System
@@ -304,7 +304,10 @@ def _commitments(shape: _Shape) -> pa.Table:
         delivery.append([None if m is None else days[m] for m in plan.target])
         cost.append([stage.commitment_cost[:, number] for stage in stages])
         shares = [hours / hours.sum() for hours in shape.hours]
-        made = [stage.thermal_mw[:, plan.plant] @ share for stage, share in zip(stages, shares, strict=True)]
+        made = [
+            summed(stage.thermal_mw[:, plan.plant] * share)
+            for stage, share in zip(stages, shares, strict=True)
+        ]
         delivered.append(made)
     index = shape.stage_index("thermal_id", ids)
     days_by_row = [days[t] for t in range(len(stages)) for days in delivery]
@@ -368,12 +371,8 @@ def _buses(shape: _Shape) -> pa.Table:
         per_mwh = np.zeros((len(system.buses), segments))
         for position, bus in enumerate(system.buses):
             per_mwh[position, : len(bus.deficit_segments)] = [s.cost_per_mwh for s in bus.deficit_segments]
-        total, spent = np.zeros(operated.load_mw.shape), np.zeros(operated.load_mw.shape)
-        for segment in range(segments):  # one by one: a fixed order of summation
-            total += operated.deficit_mw[..., segment]
-            spent += operated.deficit_mw[..., segment] * (per_mwh[:, segment, None] * hours)
-        deficit.append(total)
-        cost.append(spent)
+        deficit.append(summed(operated.deficit_mw))
+        cost.append(summed(operated.deficit_mw * (per_mwh[:, None] * hours[:, None])))
     columns = {name: shape.per_block(name) for name in ("load_mw", "excess_mw", "price_per_mwh")}
     columns |= {"deficit_mw": shape.flat(deficit), "deficit_cost": shape.flat(cost)}
     return table_of("buses", shape.block_index("bus_id", [bus.id for bus in system.buses]) | columns)
