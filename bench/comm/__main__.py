@@ -6,7 +6,8 @@ Every round runs each contender once, so that a busy minute falls on all. Figure
 of rank 0's figures: median, p99 and mean of calls with the ranks in step, the mean of a call and the barrier
 before it, in which a rank that leaves a call early waits for the others, and the mean of calls back to back.
 A ratio is to the best of MPICH, Open MPI and Intel MPI on that row, by the median; the targets are those of
-shm. Environments for the peers are made once, in the user's cache.
+shm. With two ranks medians are told once more by what their processors had in common, where that was the same
+before a row and after it. Environments for the peers are made once, in the user's cache.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import timeit
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
-from contenders import BEST_OF, CACHE, PEERS, RANKS, Contender, ours, run
+from contenders import BEST_OF, CACHE, PEERS, Contender, ours, run
+from distance import BYTES, MEASUREMENTS, Distance, compiled
 from ranks import ROWS
 
 Figures = dict[tuple[str, str], list[Any]]  # (contender, row): one entry a round
@@ -36,8 +41,8 @@ OTHERS = (
     ("threads", "allreduces/s beside Python threads", ">= 3000", lambda value: value >= 3000),
     ("strangers", "allreduces/s beside two busy strangers", "", None),
 )
-# How far apart the processors are, after each run: a virtual machine's move while it runs.
-DISTANCE = "cache line there and back, ns"
+# How far apart two processors are, by a cache line there and back: a virtual machine's move while it runs.
+STATES = (("a common core", 0.0, 80.0), ("a common cache", 80.0, 300.0), ("none", 300.0, 2000.0))
 # An allreduce is what a prepared one competes with as well.
 RIVALS = {"prepared allreduce 32 B": ("prepared allreduce 32 B", "allreduce 32 B")}
 
@@ -54,12 +59,15 @@ def target(row: str, ranks: int) -> float:
 
 def cache_line_ns(runs: int = 5) -> float:
     """Round trip of a cache line between two threads, median of some runs."""
-    program, source = CACHE / "pingpong", RANKS.with_name("pingpong.cpp")
-    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        CACHE.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["c++", "-O2", "-pthread", str(source), "-o", str(program)], check=True)
-    told = [subprocess.run([program], check=True, capture_output=True).stdout for _ in range(runs)]
-    return statistics.median(float(text) for text in told)
+    with tempfile.NamedTemporaryFile() as room, ThreadPoolExecutor(1) as other:
+        room.truncate(BYTES * MEASUREMENTS)
+        sides = [Distance(compiled(CACHE), Path(room.name), first=first) for first in (True, False)]
+        told = []
+        for _ in range(runs):
+            awaited = other.submit(sides[1])
+            told.append(sides[0]())
+            awaited.result()
+    return statistics.median(told)
 
 
 def local_us() -> dict[str, float]:
@@ -108,7 +116,6 @@ def measure(contenders: list[Contender], ranks: int, rounds: int, jobs: list[str
             for row, value in results.items():
                 if value is not None:
                     found[contender.name, row].append(value)
-            found[contender.name, DISTANCE].append(cache_line_ns(1))
     return found
 
 
@@ -136,14 +143,10 @@ def report(found: Figures, contenders: list[Contender], ranks: int) -> None:
             if not any(values.values()):
                 continue
             cells = [row, *("" if value is None else f"{value:.2f}" for value in values.values())]
-            rivals = [middle(found, name, r, key) for name in BEST_OF for r in RIVALS.get(row, (row,))]
-            best = min((value for value in rivals if value is not None), default=None)
-            mine = values.get("shm")
-            ratio = mine / best if mine is not None and best else None
-            cells.append("" if ratio is None else f"{ratio:.2f}")
-            if key == "median":
-                limit = target(row, ranks)
-                cells += [f"{limit:.2f}", "" if ratio is None else "yes" if ratio <= limit else "no"]
+            ratio = _ratio(found, row, key)
+            cells += (
+                _verdict(found, row, ranks) if key == "median" else ["" if ratio is None else f"{ratio:.2f}"]
+            )
             print("| " + " | ".join(cells) + " |")
     print(f"\n### {ranks} ranks, other figures\n\n| | " + " | ".join(names) + " | target of shm | met |")
     print("|" + "---|" * (len(names) + 3))
@@ -159,8 +162,46 @@ def report(found: Figures, contenders: list[Contender], ranks: int) -> None:
             wanted, verdict = ">= 100x MPICH", "yes" if mine >= 100 * figures["MPICH"] else "no"
         shown = ["" if value is None else f"{value:.6g}" for value in cells]
         print("| " + " | ".join([what, *shown, wanted, verdict]) + " |")
-    print(f"\n{DISTANCE}, after each run:", end=" ")
-    print("; ".join(f"{name} " + " ".join(f"{ns:.0f}" for ns in found[name, DISTANCE]) for name in names))
+
+
+def report_by_distance(found: Figures, contenders: list[Contender]) -> None:
+    """Print medians in step by what the two processors had in common before a row and after it."""
+    names = [contender.name for contender in contenders]
+    print("\n### 2 ranks, microseconds: median, ranks in step, by the processors' common cache\n")
+    head = ["", "processors have", *names, "shm / best MPI", "target", "met"]
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for row, *_ in ROWS:
+        for state, nearest, farthest in STATES:
+            here: Figures = {
+                place: [v for v in values if all(nearest <= ns < farthest for ns in v["apart"])]
+                for place, values in found.items()
+                if place[1] in RIVALS.get(row, (row,))
+            }
+            medians = {name: middle(here, name, row, "median") for name in names}
+            if medians.get("shm") is None:
+                continue
+            cells = [
+                "" if value is None else f"{value:.2f} ({len(here[name, row])})"
+                for name, value in medians.items()
+            ]
+            print("| " + " | ".join([row, state, *cells, *_verdict(here, row, 2)]) + " |")
+
+
+def _verdict(found: Figures, row: str, ranks: int) -> list[str]:
+    """Ratio of shm to the best MPI by the median, its target, and whether it is met."""
+    limit, ratio = target(row, ranks), _ratio(found, row, "median")
+    return [
+        "" if ratio is None else f"{ratio:.2f}",
+        f"{limit:.2f}",
+        "" if ratio is None else "yes" if ratio <= limit else "no",
+    ]
+
+
+def _ratio(found: Figures, row: str, key: str) -> float | None:
+    rivals = [middle(found, name, r, key) for name in BEST_OF for r in RIVALS.get(row, (row,))]
+    best = min((value for value in rivals if value is not None), default=None)
+    mine = middle(found, "shm", row, key)
+    return mine / best if mine is not None and best else None
 
 
 def main() -> None:
@@ -190,7 +231,10 @@ def main() -> None:
     print(f"cache line there and back {cache_line_ns():.0f} ns; local, 32 B, us:", end=" ")
     print(", ".join(f"{name} {value:.2f}" for name, value in local_us().items()) + " (target 0.3)")
     for ranks in (int(text) for text in asked.ranks.split(",")):
-        report(measure(contenders, ranks, asked.rounds, jobs), contenders, ranks)
+        found = measure(contenders, ranks, asked.rounds, jobs)
+        report(found, contenders, ranks)
+        if ranks == 2:
+            report_by_distance(found, contenders)
     print("\nload average at the end {:.1f} {:.1f} {:.1f}".format(*os.getloadavg()))
 
 

@@ -13,6 +13,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from distance import BYTES, LIBRARY, MEASUREMENTS, ROOM, compiled
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pycobre-bench"
 RANKS = Path(__file__).with_name("ranks.py")
 PACKAGES = {
@@ -97,7 +99,9 @@ def run(contender: Contender, ranks: int, jobs: str) -> dict[str, object] | None
         python = str(venv / "bin" / "python") if venv else sys.executable
         argv = [python, str(RANKS), contender.adapter, jobs, str(output)]
         shared = {**os.environ, **ENVIRONMENT, **contender.environment, **_meeting(ranks)}
-        shared["BENCH_STARTED"] = str(time.time())
+        lines = Path(scratch) / "lines"
+        lines.write_bytes(bytes(BYTES * MEASUREMENTS))
+        shared |= {LIBRARY: str(compiled(CACHE)), ROOM: str(lines), "BENCH_STARTED": str(time.time())}
         if contender.mpiexec is not None:
             launcher = (venv or environment("mpich")) / "bin" / "mpiexec"
             commands = [([str(launcher), "-n", str(ranks), *contender.mpiexec, *argv], shared)]

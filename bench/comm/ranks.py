@@ -1,6 +1,7 @@
 """What one rank measures, the same program for every contender: ``ranks.py CONTENDER JOBS OUTPUT``.
 
-Needs nothing but NumPy and what the contender is. Rank 0 writes its figures to OUTPUT as JSON.
+Needs nothing but NumPy and what the contender is. Rank 0 writes its figures to OUTPUT as JSON; of two ranks
+also how far apart their processors were before and after each row.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from distance import Distance
 
 Call = Callable[[], object]
 clock = time.perf_counter_ns
@@ -181,12 +183,18 @@ def prepare(contender: Any, operation: str, size: int) -> Call:
     return getattr(contender, operation)(send, np.zeros(count))
 
 
-def measured(contender: Any, operation: str, size: int, calls: int) -> dict[str, float]:
-    """Microseconds with the ranks in step (median, mean, p99, mean of barrier and call) and back to back."""
+def measured(
+    contender: Any, operation: str, size: int, calls: int, distance: Distance | None
+) -> dict[str, Any]:
+    """Microseconds with the ranks in step (median, mean, p99, mean of barrier and call) and back to back.
+
+    Also how far apart the ranks were at the beginning and at the end, in nanoseconds.
+    """
     call, barrier = prepare(contender, operation, size), contender.barrier
     for _ in range(max(5, calls // 10)):
         barrier()
         call()
+    apart = [distance()] if distance else []
     taken = np.zeros(calls)
     gc.disable()
     barrier()
@@ -211,6 +219,7 @@ def measured(contender: Any, operation: str, size: int, calls: int) -> dict[str,
         "p99": float(np.percentile(us, 99)),
         "cycle": with_barrier / 1e3,
         "back": back_to_back / 1e3,
+        "apart": [*apart, distance()] if distance else [],
     }
 
 
@@ -264,6 +273,8 @@ def main() -> None:
     kind = {"mpi4py": Mpi, "gloo": Gloo}.get(name)
     contender = kind() if kind else Pycobre(name)
     contender.barrier()
+    # Of two ranks alone: others would wait meanwhile, which in an MPI takes their processors.
+    distance = Distance.told(first=contender.rank == 0) if contender.size == 2 else None
     found: dict[str, Any] = {"start": time.time() - float(os.environ["BENCH_STARTED"])}
     for job in jobs.split(","):
         if job == "waiting":
@@ -273,9 +284,9 @@ def main() -> None:
         elif job == "strangers":
             found[job] = rate(contender, 2.0)
         else:
-            _, operation, size, calls = ROWS[int(job)]
+            row, operation, size, calls = ROWS[int(job)]
             scale = 10 if name == "gloo" and contender.size > 2 else 1
-            found[ROWS[int(job)][0]] = measured(contender, operation, size, max(10, calls // scale))
+            found[row] = measured(contender, operation, size, max(10, calls // scale), distance)
     if contender.rank == 0:
         Path(output).write_text(json.dumps(found))
     contender.barrier()
