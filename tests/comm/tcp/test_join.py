@@ -240,6 +240,17 @@ def test_an_address_that_swallows_everything_ends_at_the_deadline(party):
         assert group.took[1] < 0.7 + 1
 
 
+def test_an_attempt_that_the_deadline_cuts_short_does_not_hide_what_the_others_ended_with(party):
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        group = party(2)
+        group.port = door.getsockname()[1]
+        group.start(1, join_timeout_secs=0.5)
+        door.accept()[0].close()
+        # The next one is accepted by the kernel, and by nobody else.
+        with pytest.raises(InitializationFailed, match=r"within 0\.5 s .*, as one does that wants TLS"):
+            raise ended(group, 1)
+
+
 def test_a_name_that_does_not_resolve_ends_at_the_deadline(party):
     group = party(2)
     group.start(1, coordinator="no-such-host.invalid", join_timeout_secs=0.3)

@@ -85,7 +85,10 @@ def knock(
                 failures[str(place)] = _spelt(error)
                 failed = f"{whom} does not answer at {place}: {_spelt(error)}"
             except OSError as error:
-                failures[str(place)] = _spelt(error)
+                if time.monotonic() < deadline:
+                    failures[str(place)] = _spelt(error)
+                else:  # what is cut short by the deadline says less than what was tried before
+                    failures.setdefault(str(place), _spelt(error))
         now = time.monotonic()
         if failed is None:
             doubted = None
