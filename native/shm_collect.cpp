@@ -68,11 +68,11 @@ class Small {
   public:
     Small(Turn &turn, size_t bytes)
         : turn_(turn), in_slot_(bytes <= kInline), at_(in_slot_ ? 0 : turn.group.next_place(bytes)) {}
-    void post(const uint8_t *from, size_t bytes) {
+    void post(const uint8_t *from, size_t bytes, uint8_t *also = nullptr) {
         Group &group = turn_.group;
         uint8_t *const to =
             in_slot_ ? turn_.slot(group.rank).payload : group.eager(group.rank, group.turn + 1, at_);
-        group.writer.write(to, from, bytes);
+        group.writer.write(to, from, bytes, also);
     }
     // After the meeting the slots of the turn just posted are the ones to read.
     const uint8_t *of(int rank) const {
@@ -177,15 +177,16 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
         most = std::max(most, counts[rank]);
         total += counts[rank];
     }
-    const bool in_place = send == recv + displs[me];
+    uint8_t *const own_part = send == recv + displs[me] ? nullptr : recv + displs[me];
     if (turn.direct(most)) return direct_allgatherv(turn, call, send, recv, counts, displs);
     if (most <= kEager) {
         Small small(turn, most);
-        small.post(send, counts[me]);
+        const bool at_once = most > kResting;  // of less, the own part waits until the others have theirs
+        small.post(send, counts[me], at_once ? own_part : nullptr);
         if (!turn.meet(call)) return false;
         for (int rank = 0; rank < group.size; ++rank)
             if (rank != me) copy(recv + displs[rank], small.of(rank), counts[rank]);
-        if (!in_place) copy(recv + displs[me], send, counts[me]);
+        if (own_part && !at_once) copy(own_part, send, counts[me]);
         return true;
     }
     if (!turn.meet(call)) return false;
@@ -195,11 +196,12 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
         turn, cut.count, true, group.ring(me),
         [&](uint32_t index, uint8_t *place) {
             const size_t begin = cut.begin(index), length = cut.length(index, counts[me]);
-            if (in_place) return group.writer.write(place, send + begin, length);
+            if (!own_part) return group.writer.write(place, send + begin, length);
+            if (total < kStream) return group.writer.write(place, send + begin, length, own_part + begin);
             for (size_t at = 0; at < length; at += kCached) {
                 const size_t part = std::min(kCached, length - at);
                 group.writer.write(place + at, send + begin + at, part);
-                copy(recv + displs[me] + begin + at, send + begin + at, part, total);
+                copy(own_part + begin + at, send + begin + at, part, total);
             }
         },
         [&](uint32_t index, uint32_t piece) {

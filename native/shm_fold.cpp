@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "shm_copy.hpp"
+
 namespace shm {
 namespace {
 
@@ -104,8 +106,10 @@ void fold_all(uint8_t *to, const uint8_t *const *parts, int ranks, size_t count)
         if (count) std::memcpy(to, parts[0], count * sizeof(T));
         return;
     }
-    for (size_t at = 0; at < count; at += kBlock) {
-        const size_t length = std::min(kBlock, count - at);
+    // The first block ends where a line of the result does, if there are more.
+    const size_t head = count > kBlock ? to_line(to) / sizeof(T) : 0;
+    for (size_t at = 0, length = 0; at < count; at += length) {
+        length = std::min(at == 0 && head > 0 ? head : kBlock, count - at);
         pair<T, Op>(out + at, part(0) + at, part(1) + at, length);
         for (int rank = 2; rank < ranks; ++rank) onto<T, Op>(out + at, part(rank) + at, length);
     }

@@ -52,9 +52,9 @@ struct Group {
     size_t next_place(size_t bytes) {
         if (bytes <= kResting) return 0;
         size_t &next = used[(turn + 1) & 1];
-        const size_t at = next + bytes > layout.room ? 0 : next;
-        next = at + (bytes + 63) / 64 * 64;
-        return at;
+        const size_t at = next + kBehindLine + bytes > layout.room ? 0 : next;
+        next = at + (bytes + kLine - 1) / kLine * kLine;
+        return at + kBehindLine;
     }
     uint8_t *eager(int of, uint32_t in_turn, size_t at) const {
         return base() + layout.eager + (static_cast<size_t>(of) * 2 + (in_turn & 1)) * layout.room + at;

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "shm_copy.hpp"
+
 namespace shm {
 
 constexpr uint64_t kMagic = 0x31676572626f6370;  // "pcobreg1" as it lies in memory
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 6;
 constexpr int kMaxRanks = 256;
 constexpr size_t kInline = 40;        // bytes that travel in the same cache line as the flag
 constexpr size_t kEager = 128 << 10;  // bytes that travel in one piece
@@ -117,9 +119,9 @@ struct Layout {
         const auto ranks = static_cast<size_t>(size);
         depth = kLeastDepth;
         while (depth * 2 * std::max<size_t>(ranks, 2) <= kAllPieces) depth *= 2;
-        room = depth * kEager;
+        room = depth * kEager + kLine;
         eager = (offsetof(Header, ranks) + sizeof(RankBlock) * ranks + 4095) / 4096 * 4096;
-        ring = eager + ranks * 2 * room;
+        ring = eager + ranks * 2 * room + kBehindLine;
         result = ring + ranks * depth * kPiece;
         bytes = result + depth * kPiece;
     }

@@ -22,14 +22,18 @@ void Trial::learn(uint64_t took) {
     }
     before_ = direct_;
     ++calls_;
-    if (calls_ >= ends_ || (trying_ && is_hopeless())) {
-        const bool knows_both = ways_[0].calls > 0 && ways_[1].calls > 0;
-        trying_ = !trying_ || !knows_both;
-        if (trying_) direct_ = !direct_;
+    if (calls_ < ends_ && !is_hopeless()) return;
+    const bool knows_both = ways_[0].calls > 0 && ways_[1].calls > 0;
+    const bool is_better = knows_both && ways_[direct_].best() <= ways_[!direct_].best();
+    if (is_better && rows_ < rests_) {
+        ++rows_;
+    } else {
+        if (is_better) rests_ = std::min(kRests, 2 * rests_);
+        rows_ = 0;
+        direct_ = !direct_;
         began_ = calls_;
-        ends_ = calls_ + (trying_ ? row : kAgain * row);
     }
-    if (!trying_) direct_ = ways_[1].best() < ways_[0].best();
+    ends_ = calls_ + row;
 }
 
 bool Trial::is_hopeless() const {

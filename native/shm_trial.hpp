@@ -13,13 +13,13 @@ class Trial {
     void learn(uint64_t took);
 
     uint64_t entered = 0, left = 0;  // when this rank did so in its last call
-    // Calls in a row by which a way is tried. The first ones find other things in the caches: it takes as many as
-    // the places are that messages lie in by turns.
+    // Calls in a row that go the same way. The first ones find other things in the caches, so a way is judged by the
+    // last ones alone, and it takes as many as the places are that messages lie in by turns.
     uint32_t row = 1;
 
   private:
     static constexpr uint32_t kTries = 3;     // the last ones of a row; the best counts, as only delays are random
-    static constexpr uint32_t kAgain = 32;    // after so many rows the other way is tried again: a bad start may not stay
+    static constexpr uint32_t kRests = 32;    // most rows before the other way is tried again: it may have become better
     static constexpr uint64_t kHopeless = 4;  // times slower than the other way: the row ends early
 
     struct Way {
@@ -31,9 +31,10 @@ class Trial {
 
     Way ways_[2];
     uint32_t calls_ = 0;
-    uint32_t began_ = 0, ends_ = 0;  // calls before the present row, and those after which another one comes
-    bool trying_ = true;             // all calls of the row go the same way
-    bool before_ = false;            // whether the last call read
+    uint32_t began_ = 0, ends_ = 0;  // calls before the present way was taken, and those after which its row is over
+    uint32_t rows_ = 0;              // after which it was still the better one
+    uint32_t rests_ = 1;  // such rows until the other way is tried again: soon at first, as first calls find all cold
+    bool before_ = false;  // whether the last call read
     bool direct_ = false;
 };
 

@@ -81,11 +81,13 @@ def ways(calls: int, through_ns: int, reading_ns: int, trial: Trial | None = Non
 
 
 @pytest.mark.parametrize(("through", "reading", "better"), [(70, 150, "t"), (150, 70, "r")])
-def test_each_way_has_a_row_of_calls_then_the_quicker_one_is_taken_and_the_other_tried_now_and_then(
+def test_each_way_has_a_row_of_calls_then_the_quicker_one_is_taken_and_the_other_tried_ever_more_rarely(
     through, reading, better
 ):
-    rows = ["t" * ROW, "r" * ROW, better * (32 * ROW), ("t" if better == "r" else "r") * ROW, better * 20]
-    assert ways(len("".join(rows)), through, reading) == "".join(rows)
+    worse = "r" if better == "t" else "t"
+    rows = "t" if better == "r" else "tr"
+    rows += "".join(better * (1 + rests) + worse for rests in (1, 2, 4, 8, 16, 32, 32))
+    assert ways(len(rows) * ROW, through, reading) == "".join(way * ROW for way in rows)
 
 
 @pytest.mark.parametrize(("through", "reading"), [(70, 300), (300, 70)])
@@ -93,14 +95,26 @@ def test_a_way_that_is_hopeless_is_not_tried_to_the_end_of_its_row(through, read
     tried = ways(2 * ROW + 33 * ROW, through, reading)
     worse = "r" if through < reading else "t"
     assert tried[:ROW] == "t" * ROW
-    assert tried[ROW:].count(worse) <= 2 * LEAST
+    assert tried[ROW:].count(worse) <= 5 * LEAST
     assert worse * LEAST in tried[3 * ROW :]
 
 
-def test_a_way_that_has_become_the_slower_one_is_left_at_once():
+def test_first_calls_that_find_all_cold_do_not_count_for_long():
+    trial = Trial()
+    assert ways(2 * ROW, 400, 150, trial) == "t" * ROW + "r" * ROW
+    assert ways(3 * ROW, 70, 150, trial) == "r" * ROW + "t" * 2 * ROW
+
+
+def test_a_way_that_has_become_the_slower_one_is_left():
     trial = Trial()
     assert ways(3 * ROW, 70, 150, trial).endswith("t" * ROW)
-    assert ways(10, 400, 150, trial).endswith("r" * 5)
+    assert ways(2 * ROW, 400, 150, trial) == "t" * ROW + "r" * ROW
+
+
+def test_a_way_that_has_become_hopeless_is_left_at_once():
+    trial = Trial()
+    assert ways(3 * ROW, 70, 150, trial).endswith("t" * ROW)
+    assert ways(10, 700, 150, trial).endswith("r" * 5)
 
 
 @pytest.mark.parametrize(("value", "direct"), [("0", 0), ("1", 1)])
