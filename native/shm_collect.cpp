@@ -67,17 +67,16 @@ bool stream(Turn &turn, uint32_t count, bool fills, const Ring &ring, Fill fill,
 class Small {
   public:
     Small(Turn &turn, size_t bytes)
-        : turn_(turn), in_slot_(bytes <= kInline), at_(in_slot_ ? 0 : turn.group.next_place(bytes)) {}
+        : turn_(turn), in_slot_(bytes <= kInline), at_(in_slot_ ? 0 : turn.group.place(bytes)) {}
     void post(const uint8_t *from, size_t bytes, uint8_t *also = nullptr) {
         Group &group = turn_.group;
-        uint8_t *const to =
-            in_slot_ ? turn_.slot(group.rank).payload : group.eager(group.rank, group.turn + 1, at_);
+        uint8_t *const to = in_slot_ ? turn_.slot(group.rank).payload : group.eager(group.rank, at_);
         group.writer.write(to, from, bytes, also);
     }
     // After the meeting the slots of the turn just posted are the ones to read.
     const uint8_t *of(int rank) const {
         const Group &group = turn_.group;
-        return in_slot_ ? group.block(rank).slot[group.turn & 1].payload : group.eager(rank, group.turn, at_);
+        return in_slot_ ? group.block(rank).slot[group.turn & 1].payload : group.eager(rank, at_);
     }
 
   private:

@@ -26,7 +26,7 @@ struct Group {
     Layout layout{1};
     uint32_t turn = 0;    // collectives that this rank has posted
     uint32_t direct_calls = 0;  // collectives whose data ranks read where they lay
-    size_t used[2] = {};  // bytes of every other turn's room before its next message; equal on all ranks
+    size_t next_place = kPlaces;  // of an eager message, in every rank's room; equal on all ranks
     Writer writer;
     uint32_t pieces = 0;  // pieces that all large messages so far were cut into; equal on all ranks
     bool crowded = false;
@@ -48,16 +48,16 @@ struct Group {
         return *reinterpret_cast<Word *>(reinterpret_cast<char *>(&block(of)) + offset);
     }
     uint8_t *base() const { return reinterpret_cast<uint8_t *>(header); }
-    // Where an eager message of the coming turn lies in every rank's room.
-    size_t next_place(size_t bytes) {
-        if (bytes <= kResting) return 0;
-        size_t &next = used[(turn + 1) & 1];
-        const size_t at = next + kBehindLine + bytes > layout.room ? 0 : next;
-        next = at + (bytes + kLine - 1) / kLine * kLine;
-        return at + kBehindLine;
+    // Where an eager message of the coming turn lies in every rank's room: never where the one of the turn before does,
+    // which some rank may still be reading.
+    size_t place(size_t bytes) {
+        if (bytes <= kResting) return ((turn + 1) & 1) * kResting;
+        const size_t at = next_place + bytes > layout.room ? kPlaces : next_place;
+        next_place = at + (bytes + kLine - 1) / kLine * kLine;
+        return at;
     }
-    uint8_t *eager(int of, uint32_t in_turn, size_t at) const {
-        return base() + layout.eager + (static_cast<size_t>(of) * 2 + (in_turn & 1)) * layout.room + at;
+    uint8_t *eager(int of, size_t at) const {
+        return base() + layout.eager + static_cast<size_t>(of) * layout.room + at;
     }
     // Whoever has posted a call has taken everything of the one before. So after a meeting all rings are free, for any
     // use of that call: where only one rank writes, it has those of all.

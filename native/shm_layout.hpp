@@ -16,6 +16,7 @@ constexpr int kMaxRanks = 256;
 constexpr size_t kInline = 40;        // bytes that travel in the same cache line as the flag
 constexpr size_t kEager = 128 << 10;  // bytes that travel in one piece
 constexpr size_t kResting = 16 << 10;  // so many always travel in the same place, more in the next one of several
+constexpr size_t kPlaces = 2 * kResting + kBehindLine;  // of a room: where the larger messages begin
 constexpr size_t kDirect = 64 << 10;  // from here on ranks may read each other's memory
 constexpr size_t kPiece = 256 << 10;  // larger messages go in pieces of at most this size
 constexpr uint32_t kLeastDepth = 4;   // pieces of a ring; must exceed the depth of the longest pipeline (3)
@@ -113,15 +114,15 @@ struct Header {
 // to fetch it.
 struct Layout {
     uint32_t depth;  // pieces of a ring
-    size_t room;     // bytes for the eager messages of one rank and every other turn
+    size_t room;     // bytes for the eager messages of one rank
     size_t eager, ring, result, bytes;
     explicit Layout(int size) {
         const auto ranks = static_cast<size_t>(size);
         depth = kLeastDepth;
         while (depth * 2 * std::max<size_t>(ranks, 2) <= kAllPieces) depth *= 2;
-        room = depth * kEager + kLine;
+        room = kPlaces + 2 * depth * kEager + kLine - kBehindLine;
         eager = (offsetof(Header, ranks) + sizeof(RankBlock) * ranks + 4095) / 4096 * 4096;
-        ring = eager + ranks * 2 * room + kBehindLine;
+        ring = eager + ranks * room + kBehindLine;
         result = ring + ranks * depth * kPiece;
         bytes = result + depth * kPiece;
     }
