@@ -10,7 +10,7 @@
 namespace shm {
 
 // Results of this size are not read again soon: keep them out of the cache.
-constexpr size_t kStream = 4 << 20;
+constexpr size_t kStream = 8 << 20;
 constexpr size_t kLine = 64;  // bytes of a cache line
 // Large arrays of the C library begin so far behind a line. Copies between places that lie alike take a fourth less
 // time than others, past the caches half: so what is large lies like this in the segment, too.
