@@ -6,8 +6,8 @@ Every round runs each contender once, so that a busy minute falls on all. Figure
 of rank 0's figures: median, p99 and mean of calls with the ranks in step, the mean of a call and the barrier
 before it, in which a rank that leaves a call early waits for the others, and the mean of calls back to back.
 A ratio is to the best of MPICH, Open MPI and Intel MPI on that row, by the median; the targets are those of
-shm. With two ranks medians are told once more by what their processors had in common, where that was the same
-before a row and after it. Environments for the peers are made once, in the user's cache.
+shm. Medians are told once more by what two processors had in common, where that was the same before a row and
+after it. Environments for the peers are made once, in the user's cache.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def cache_line_ns(runs: int = 5) -> float:
     """Round trip of a cache line between two threads, median of some runs."""
     with tempfile.NamedTemporaryFile() as room, ThreadPoolExecutor(1) as other:
         room.truncate(BYTES * MEASUREMENTS)
-        sides = [Distance(compiled(CACHE), Path(room.name), first=first) for first in (True, False)]
+        sides = [Distance(compiled(CACHE), Path(room.name), rank) for rank in (0, 1)]
         told = []
         for _ in range(runs):
             awaited = other.submit(sides[1])
@@ -164,10 +164,12 @@ def report(found: Figures, contenders: list[Contender], ranks: int) -> None:
         print("| " + " | ".join([what, *shown, wanted, verdict]) + " |")
 
 
-def report_by_distance(found: Figures, contenders: list[Contender]) -> None:
+def report_by_distance(found: Figures, contenders: list[Contender], ranks: int) -> None:
     """Print medians in step by what the two processors had in common before a row and after it."""
     names = [contender.name for contender in contenders]
-    print("\n### 2 ranks, microseconds: median, ranks in step, by the processors' common cache\n")
+    print(
+        f"\n### {ranks} ranks, microseconds: median, ranks in step, by what two processors have in common\n"
+    )
     head = ["", "processors have", *names, "shm / best MPI", "target", "met"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for row, *_ in ROWS:
@@ -184,7 +186,7 @@ def report_by_distance(found: Figures, contenders: list[Contender]) -> None:
                 "" if value is None else f"{value:.2f} ({len(here[name, row])})"
                 for name, value in medians.items()
             ]
-            print("| " + " | ".join([row, state, *cells, *_verdict(here, row, 2)]) + " |")
+            print("| " + " | ".join([row, state, *cells, *_verdict(here, row, ranks)]) + " |")
 
 
 def _verdict(found: Figures, row: str, ranks: int) -> list[str]:
@@ -233,8 +235,7 @@ def main() -> None:
     for ranks in (int(text) for text in asked.ranks.split(",")):
         found = measure(contenders, ranks, asked.rounds, jobs)
         report(found, contenders, ranks)
-        if ranks == 2:
-            report_by_distance(found, contenders)
+        report_by_distance(found, contenders, ranks)
     print("\nload average at the end {:.1f} {:.1f} {:.1f}".format(*os.getloadavg()))
 
 

@@ -9,6 +9,7 @@ import ctypes
 import mmap
 import os
 import subprocess
+import time
 from pathlib import Path
 
 SOURCE = Path(__file__).with_name("pingpong.cpp")
@@ -17,6 +18,7 @@ LIBRARY, ROOM = "BENCH_PINGPONG", "BENCH_LINES"
 BYTES = 256
 """Of the two lines of one measurement."""
 MEASUREMENTS = 64
+_ENOUGH_SECS = 0.01
 
 
 def compiled(cache: Path) -> Path:
@@ -30,25 +32,31 @@ def compiled(cache: Path) -> Path:
 
 
 class Distance:
-    """Measures it from two sides, each of which has one of these and calls it as often as the other."""
+    """Measures it from two sides, ranks 0 and 1, while the others keep off the processors."""
 
-    def __init__(self, library: Path, room: Path, *, first: bool) -> None:
+    def __init__(self, library: Path, room: Path, rank: int) -> None:
         with room.open("r+b") as file:
             self._room = mmap.mmap(file.fileno(), BYTES * MEASUREMENTS)
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._room))
         self._trip = ctypes.CDLL(str(library)).round_trip_ns
         self._trip.restype, self._trip.argtypes = ctypes.c_double, (ctypes.c_void_p, ctypes.c_int)
-        self._first, self._done = first, 0
+        self._rank, self._done = rank, 0
 
     @classmethod
-    def told(cls, *, first: bool) -> Distance | None:
-        """By the environment; none if it does not say."""
-        if LIBRARY not in os.environ:
-            return None
-        return cls(Path(os.environ[LIBRARY]), Path(os.environ[ROOM]), first=first)
+    def told(cls, rank: int) -> Distance:
+        """By the environment."""
+        return cls(Path(os.environ[LIBRARY]), Path(os.environ[ROOM]), rank)
 
     def __call__(self) -> float:
-        """Nanoseconds there and back."""
+        """Nanoseconds there and back; every rank calls it as often."""
+        if self._rank > 1:
+            time.sleep(_ENOUGH_SECS)
+            return 0.0
+        time.sleep(_ENOUGH_SECS / 3)  # until the others do
+        usable = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {sorted(usable)[self._rank % len(usable)]})
         place = self._address + BYTES * self._done
         self._done += 1
-        return float(self._trip(place, self._first))
+        found = float(self._trip(place, self._rank == 0))
+        os.sched_setaffinity(0, usable)
+        return found

@@ -1,7 +1,7 @@
 """What one rank measures, the same program for every contender: ``ranks.py CONTENDER JOBS OUTPUT``.
 
-Needs nothing but NumPy and what the contender is. Rank 0 writes its figures to OUTPUT as JSON; of two ranks
-also how far apart their processors were before and after each row.
+Needs nothing but NumPy and what the contender is. Rank 0 writes its figures to OUTPUT as JSON, and how far
+apart two processors were before and after each row.
 """
 
 from __future__ import annotations
@@ -183,18 +183,16 @@ def prepare(contender: Any, operation: str, size: int) -> Call:
     return getattr(contender, operation)(send, np.zeros(count))
 
 
-def measured(
-    contender: Any, operation: str, size: int, calls: int, distance: Distance | None
-) -> dict[str, Any]:
+def measured(contender: Any, operation: str, size: int, calls: int, distance: Distance) -> dict[str, Any]:
     """Microseconds with the ranks in step (median, mean, p99, mean of barrier and call) and back to back.
 
-    Also how far apart the ranks were at the beginning and at the end, in nanoseconds.
+    Also how far apart two processors were at the beginning and at the end, in nanoseconds.
     """
     call, barrier = prepare(contender, operation, size), contender.barrier
     for _ in range(max(5, calls // 10)):
         barrier()
         call()
-    apart = [distance()] if distance else []
+    apart = [distance()]
     taken = np.zeros(calls)
     gc.disable()
     barrier()
@@ -219,7 +217,7 @@ def measured(
         "p99": float(np.percentile(us, 99)),
         "cycle": with_barrier / 1e3,
         "back": back_to_back / 1e3,
-        "apart": [*apart, distance()] if distance else [],
+        "apart": [*apart, distance()],
     }
 
 
@@ -273,8 +271,7 @@ def main() -> None:
     kind = {"mpi4py": Mpi, "gloo": Gloo}.get(name)
     contender = kind() if kind else Pycobre(name)
     contender.barrier()
-    # Of two ranks alone: others would wait meanwhile, which in an MPI takes their processors.
-    distance = Distance.told(first=contender.rank == 0) if contender.size == 2 else None
+    distance = Distance.told(contender.rank)
     found: dict[str, Any] = {"start": time.time() - float(os.environ["BENCH_STARTED"])}
     for job in jobs.split(","):
         if job == "waiting":
