@@ -8,7 +8,8 @@
 namespace shm {
 
 namespace {
-constexpr uint32_t kRow = 32, kLeastRow = 16;  // of the smallest of these messages, and of any
+// Of the smallest of these messages; of others; of those that fill all places by themselves.
+constexpr uint32_t kLongRow = 32, kRow = 16, kShortRow = 4;
 }
 
 uint64_t Trial::Way::best() const { return *std::min_element(took, took + kTries); }
@@ -22,13 +23,15 @@ void Trial::learn(uint64_t took) {
     }
     before_ = direct_;
     ++calls_;
-    if (calls_ < ends_ && !is_hopeless()) return;
-    const bool knows_both = ways_[0].calls > 0 && ways_[1].calls > 0;
-    const bool is_better = knows_both && ways_[direct_].best() <= ways_[!direct_].best();
+    const uint32_t since = calls_ - began_;
+    const bool is_clear = (since >= kFirst && is_slower(kHopeless)) || (since >= kMore && is_slower(kMuch));
+    if (calls_ < ends_ && !is_clear) return;
+    const bool is_better = ways_[!direct_].calls > 0 && !is_slower(1.0);
     if (is_better && rows_ < rests_) {
         ++rows_;
     } else {
-        if (is_better) rests_ = std::min(kRests, 2 * rests_);
+        // The other way comes next: ever more rarely as long as it is the slower one, more so if it is by far.
+        if (is_better || is_slower(kMuch)) rests_ = std::min(kRests, 2 * rests_);
         rows_ = 0;
         direct_ = !direct_;
         began_ = calls_;
@@ -36,8 +39,9 @@ void Trial::learn(uint64_t took) {
     ends_ = calls_ + row;
 }
 
-bool Trial::is_hopeless() const {
-    return calls_ - began_ > kTries && ways_[direct_].best() / kHopeless > ways_[!direct_].best();
+bool Trial::is_slower(double times) const {
+    const Way &own = ways_[direct_], &other = ways_[!direct_];
+    return other.calls > 0 && static_cast<double>(own.best()) > times * static_cast<double>(other.best());
 }
 
 bool Turn::direct(size_t bytes) {
@@ -45,7 +49,7 @@ bool Turn::direct(size_t bytes) {
     if (group.always_direct) return true;
     const int size = std::min(63 - __builtin_clzll(bytes / kDirect), kTrialSizes - 1);
     trial_ = &group.trials[static_cast<int>(kind) - static_cast<int>(Kind::allgatherv)][size];
-    trial_->row = std::max(kLeastRow, kRow >> size);
+    trial_->row = size == 0 ? kLongRow : bytes < group.layout.depth * kPiece ? kRow : kShortRow;
     Large &mine = slot(group.rank).large;
     mine.entered = trial_->entered;
     mine.left = trial_->left;

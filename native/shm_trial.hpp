@@ -20,14 +20,16 @@ class Trial {
   private:
     static constexpr uint32_t kTries = 3;     // the last ones of a row; the best counts, as only delays are random
     static constexpr uint32_t kRests = 32;    // most rows before the other way is tried again: it may have become better
-    static constexpr uint64_t kHopeless = 4;  // times slower than the other way: the row ends early
+    // A row ends early if it is clear: by so many calls of a way that takes so many times as long as the other one.
+    static constexpr uint32_t kFirst = kTries + 1, kMore = 8;
+    static constexpr double kHopeless = 4.0, kMuch = 1.5;
 
     struct Way {
         uint64_t took[kTries] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // by its latest calls
         uint32_t calls = 0;
         uint64_t best() const;
     };
-    bool is_hopeless() const;
+    bool is_slower(double times) const;  // than the other way
 
     Way ways_[2];
     uint32_t calls_ = 0;

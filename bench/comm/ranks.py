@@ -40,6 +40,9 @@ ROWS: tuple[tuple[str, str, int, int], ...] = (
     ("region 16 MB", "region", 16 << 20, 40),
 )
 
+# Calls before those that are timed: shm finds out meanwhile which way large arrays take.
+WARM_UP = 40
+
 
 class Pycobre:
     """One of ours, by the environment."""
@@ -189,7 +192,7 @@ def measured(contender: Any, operation: str, size: int, calls: int, distance: Di
     Also how far apart two processors were at the beginning and at the end, in nanoseconds.
     """
     call, barrier = prepare(contender, operation, size), contender.barrier
-    for _ in range(max(5, calls // 10)):
+    for _ in range(max(WARM_UP, calls // 2)):
         barrier()
         call()
     apart = [distance()]

@@ -17,7 +17,7 @@ from pycobre.errors import InitializationFailed, WorkerError
 LENGTH = 20_000  # 160 KB
 ROW = 16  # calls by which each way is tried, of arrays of this size
 CALLS = 2 * ROW + 8
-LEAST = 4  # calls after which a way may be found hopeless
+LEAST, ENOUGH = 4, 8  # calls after which a way may be found hopeless, and much the slower one
 
 # Which calls every rank found to read, kind by kind. A rank that took another way would wait for ever.
 COUNT = f"""
@@ -80,7 +80,7 @@ def ways(calls: int, through_ns: int, reading_ns: int, trial: Trial | None = Non
     return way
 
 
-@pytest.mark.parametrize(("through", "reading", "better"), [(70, 150, "t"), (150, 70, "r")])
+@pytest.mark.parametrize(("through", "reading", "better"), [(70, 100, "t"), (100, 70, "r")])
 def test_each_way_has_a_row_of_calls_then_the_quicker_one_is_taken_and_the_other_tried_ever_more_rarely(
     through, reading, better
 ):
@@ -90,13 +90,12 @@ def test_each_way_has_a_row_of_calls_then_the_quicker_one_is_taken_and_the_other
     assert ways(len(rows) * ROW, through, reading) == "".join(way * ROW for way in rows)
 
 
-@pytest.mark.parametrize(("through", "reading"), [(70, 300), (300, 70)])
-def test_a_way_that_is_hopeless_is_not_tried_to_the_end_of_its_row(through, reading):
-    tried = ways(2 * ROW + 33 * ROW, through, reading)
-    worse = "r" if through < reading else "t"
-    assert tried[:ROW] == "t" * ROW
-    assert tried[ROW:].count(worse) <= 5 * LEAST
-    assert worse * LEAST in tried[3 * ROW :]
+@pytest.mark.parametrize(
+    ("reading", "calls", "rests"), [(150, ENOUGH, (2, 8, 32, 32)), (300, LEAST, (2, 8, 32, 32))]
+)
+def test_a_way_that_is_slower_by_far_is_tried_by_fewer_calls_and_sooner_more_rarely(reading, calls, rests):
+    tried = "t" * ROW + "".join("r" * calls + "t" * ROW * (1 + rows) for rows in rests)
+    assert ways(len(tried), 70, reading) == tried
 
 
 def test_first_calls_that_find_all_cold_do_not_count_for_long():
@@ -105,16 +104,11 @@ def test_first_calls_that_find_all_cold_do_not_count_for_long():
     assert ways(3 * ROW, 70, 150, trial) == "r" * ROW + "t" * 2 * ROW
 
 
-def test_a_way_that_has_become_the_slower_one_is_left():
+@pytest.mark.parametrize(("slower", "left_after"), [(200, ROW), (300, LEAST)])
+def test_a_way_that_has_become_the_slower_one_is_left_when_its_row_ends_or_it_is_clear(slower, left_after):
     trial = Trial()
-    assert ways(3 * ROW, 70, 150, trial).endswith("t" * ROW)
-    assert ways(2 * ROW, 400, 150, trial) == "t" * ROW + "r" * ROW
-
-
-def test_a_way_that_has_become_hopeless_is_left_at_once():
-    trial = Trial()
-    assert ways(3 * ROW, 70, 150, trial).endswith("t" * ROW)
-    assert ways(10, 700, 150, trial).endswith("r" * 5)
+    assert ways(2 * ROW + ENOUGH, 70, 150, trial).endswith("t" * ROW)
+    assert ways(ROW + 5, slower, 150, trial) == "t" * left_after + "r" * (ROW + 5 - left_after)
 
 
 @pytest.mark.parametrize(("value", "direct"), [("0", 0), ("1", 1)])
