@@ -143,11 +143,8 @@ def report(found: Figures, contenders: list[Contender], ranks: int) -> None:
             if not any(values.values()):
                 continue
             cells = [row, *("" if value is None else f"{value:.2f}" for value in values.values())]
-            ratio = _ratio(found, row, key)
-            cells += (
-                _verdict(found, row, ranks) if key == "median" else ["" if ratio is None else f"{ratio:.2f}"]
-            )
-            print("| " + " | ".join(cells) + " |")
+            ratio, *met = _verdict(found, row, ranks, key)
+            print("| " + " | ".join([*cells, ratio, *(met if key == "median" else [])]) + " |")
     print(f"\n### {ranks} ranks, other figures\n\n| | " + " | ".join(names) + " | target of shm | met |")
     print("|" + "---|" * (len(names) + 3))
     for job, what, wanted, good in OTHERS:
@@ -167,9 +164,7 @@ def report(found: Figures, contenders: list[Contender], ranks: int) -> None:
 def report_by_distance(found: Figures, contenders: list[Contender], ranks: int) -> None:
     """Print medians in step by what the two processors had in common before a row and after it."""
     names = [contender.name for contender in contenders]
-    print(
-        f"\n### {ranks} ranks, microseconds: median, ranks in step, by what two processors have in common\n"
-    )
+    print(f"\n### {ranks} ranks, microseconds: median, ranks in step, by what processors have in common\n")
     head = ["", "processors have", *names, "shm / best MPI", "target", "met"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for row, *_ in ROWS:
@@ -186,24 +181,17 @@ def report_by_distance(found: Figures, contenders: list[Contender], ranks: int) 
                 "" if value is None else f"{value:.2f} ({len(here[name, row])})"
                 for name, value in medians.items()
             ]
-            print("| " + " | ".join([row, state, *cells, *_verdict(here, row, ranks)]) + " |")
+            print("| " + " | ".join([row, state, *cells, *_verdict(here, row, ranks, "median")]) + " |")
 
 
-def _verdict(found: Figures, row: str, ranks: int) -> list[str]:
-    """Ratio of shm to the best MPI by the median, its target, and whether it is met."""
-    limit, ratio = target(row, ranks), _ratio(found, row, "median")
-    return [
-        "" if ratio is None else f"{ratio:.2f}",
-        f"{limit:.2f}",
-        "" if ratio is None else "yes" if ratio <= limit else "no",
-    ]
-
-
-def _ratio(found: Figures, row: str, key: str) -> float | None:
+def _verdict(found: Figures, row: str, ranks: int, key: str) -> tuple[str, str, str]:
+    """Ratio of shm to the best MPI, its target, and whether it is met."""
     rivals = [middle(found, name, r, key) for name in BEST_OF for r in RIVALS.get(row, (row,))]
     best = min((value for value in rivals if value is not None), default=None)
-    mine = middle(found, "shm", row, key)
-    return mine / best if mine is not None and best else None
+    mine, limit = middle(found, "shm", row, key), target(row, ranks)
+    if mine is None or not best:
+        return "", f"{limit:.2f}", ""
+    return f"{mine / best:.2f}", f"{limit:.2f}", "yes" if mine / best <= limit else "no"
 
 
 def main() -> None:
