@@ -195,8 +195,8 @@ bool allgatherv(Turn &turn, const Call &call, const uint8_t *send, uint8_t *recv
         turn, cut.count, true, group.ring(me),
         [&](uint32_t index, uint8_t *place) {
             const size_t begin = cut.begin(index), length = cut.length(index, counts[me]);
-            if (!own_part) return group.writer.write(place, send + begin, length);
-            if (total < kStream) return group.writer.write(place, send + begin, length, own_part + begin);
+            if (!own_part || total < kStream)
+                return group.writer.write(place, send + begin, length, own_part ? own_part + begin : nullptr);
             for (size_t at = 0; at < length; at += kCached) {
                 const size_t part = std::min(kCached, length - at);
                 group.writer.write(place + at, send + begin + at, part);

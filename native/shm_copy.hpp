@@ -42,14 +42,15 @@ inline void copy_lines(uint8_t *to, const uint8_t *from, size_t bytes, uint8_t *
     if (past_caches) _mm_sfence();  // such stores are not ordered by the flag that follows
 }
 
-// *message* is the size of the whole result of which this is a part.
-inline void copy(uint8_t *to, const uint8_t *from, size_t bytes, size_t message = 0) {
+// *message* is the size of the whole result of which this is a part. Also to *also*, if there is such a place.
+inline void copy(uint8_t *to, const uint8_t *from, size_t bytes, size_t message = 0, uint8_t *also = nullptr) {
     if (bytes < kFew) {
         if (bytes) std::memcpy(to, from, bytes);
+        if (bytes && also) std::memcpy(also, from, bytes);
     } else if (message < kStream) {
-        copy_lines<false>(to, from, bytes);
+        also ? copy_lines<false, true>(to, from, bytes, also) : copy_lines<false>(to, from, bytes);
     } else {
-        copy_lines<true>(to, from, bytes);
+        also ? copy_lines<true, true>(to, from, bytes, also) : copy_lines<true>(to, from, bytes);
     }
 }
 

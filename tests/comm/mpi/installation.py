@@ -62,9 +62,8 @@ def mpich() -> Installation:
 
 def mpich40() -> Installation:
     """What Debian 12 and Ubuntu 22.04 have, and other MPIs were made from; its mistakes were mended since."""
-    return _like_mpich(
-        "mpich", "mpich==4.0.3", FI_PROVIDER="tcp"
-    )  # its others end the job when a machine is lost
+    # Its other networks end the job when a machine is lost.
+    return _like_mpich("mpich", "mpich==4.0.3", FI_PROVIDER="tcp")
 
 
 def impi() -> Installation:
