@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from pycobre import _native
 from pycobre.comm import Communicator
 from pycobre.errors import StageProblemError
-from pycobre.lp import BasisArray, Dispatched, Expectation, OpeningCosts, StageSolver, StageUnsolved, Starts
+from pycobre.lp import (
+    BasisArray,
+    Dispatched,
+    Expectation,
+    OpeningCosts,
+    StageSolver,
+    StageUnsolved,
+    Starts,
+    summed,
+)
 from pycobre.sddp.failure import stage_problem_error
 from pycobre.sddp.graph import ROOT
 from pycobre.sddp.parts import Units
@@ -162,7 +171,7 @@ class Backward:
             choice = at.floor.raised(np.repeat(states, len(at.openings), axis=0), choice)
         choice = choice.reshape(len(mine), *at.openings.shape)
         apart = np.abs(choice - starts.brought_noises()[:, np.newaxis]) * at.template.noise_weights
-        chosen = np.add.accumulate(apart, axis=2)[:, :, -1:].sum(axis=2).argmin(axis=1)
+        chosen = summed(apart).argmin(axis=1)
         noises = choice[np.arange(len(mine)), chosen]
         try:
             basis = solver.dispatch(states, noises, starts, bases=True).basis
